@@ -325,16 +325,6 @@ enum err_code db_union_add(struct db *d, const char *name, struct db *member, db
 	return rc;
 }
 
-enum err_code db_union_replace(struct db *d, const char *name, struct db *member, db_member_fn tell,
-	void *ctx, struct err *err)
-{
-	enum err_code rc = members_replace(d, name, member, tell, ctx, err);
-
-	if (!rc)
-		db_gauges_end(member);
-	return rc;
-}
-
 void db_union_remove(struct db *d, const char *name)
 {
 	struct db *member = members_remove(d, name);

@@ -32,10 +32,6 @@ void db_union_set_records(struct db *d, const char *name);
 /* The member's own gauges end: those of the union have it. The name is copied. tell may be NULL. */
 MUST_CHECK enum err_code db_union_add(struct db *d, const char *name, struct db *member,
 	db_member_fn tell, void *ctx, struct err *err);
-/* The same in the place of the member of this name, which new queriers do not have from then on;
- * waits until none has it. ERR_NOT_FOUND. */
-MUST_CHECK enum err_code db_union_replace(struct db *d, const char *name, struct db *member,
-	db_member_fn tell, void *ctx, struct err *err);
 /* Waits until no querier has it. An unknown name is fine. */
 void db_union_remove(struct db *d, const char *name);
 

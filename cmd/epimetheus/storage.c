@@ -160,7 +160,7 @@ static void storage_watch(void *ctx)
 		}
 		if (!s->closing && storage_look_fenced(s)) {
 			s->fenced = true;
-			log_error("main", "another server publishes under our name: this one ends",
+			log_error("main", "another server took our name: this one ends",
 				LOG_S("shard", s->o->shard_name));
 			kill(getpid(), SIGTERM);
 		}

@@ -48,7 +48,7 @@ test('of a data directory and its copy one publishes', async (t) => {
   await until('one of them ends', 120, () => first.code !== undefined || copy.code !== undefined);
   const [loser, winner] = first.code !== undefined ? [first, copy] : [copy, first];
   assert.equal(loser.code, 1);
-  assert.match(loser.err, /another server publishes under our name: this one ends" shard=shard-0|shard shard-0 is in use by /);
+  assert.match(loser.err, /another server took our name: this one ends" shard=shard-0|shard shard-0 is in use by /);
   const { session } = await manifest(s3, 'shard-0');
   await published(s3, 'shard-0', Date.now() / 1000);
   assert.equal(winner.code, undefined);
@@ -130,7 +130,7 @@ test('what an owner acknowledged that was paused for longer than its lease is an
   const woken = Date.now();
   await active.ended;
   assert.equal(active.code, 1);
-  assert.match(active.err, /another server publishes under our name: this one ends" shard=shard-0/);
+  assert.match(active.err, /another server took our name: this one ends" shard=shard-0/);
   await published(s3, 'shard-0', Date.now() / 1000);
   const list = await sender.stop();
   assert.deepEqual(list.filter((one) => one.by === active && one.acked > woken), [], 'the active server acknowledged after its pause');

@@ -71,28 +71,6 @@ enum err_code members_add(
 	return rc;
 }
 
-enum err_code members_replace(
-	struct db *d, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
-{
-	struct member *m = member_new(name, db, tell, ctx), *old = m;
-	bool found;
-	size_t at;
-
-	if (!m)
-		return err_nomem(err, "member");
-	mutex_lock(&d->lock);
-	at = members_place_of(d, name, &found);
-	if (found) {
-		old = d->members[at];
-		d->members[at] = m;
-	}
-	while (found && old->pins)
-		cond_wait(&d->changed, &d->lock);
-	mutex_unlock(&d->lock);
-	member_free(old);
-	return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "there is no shard %s", name);
-}
-
 struct db *members_remove(struct db *d, const char *name)
 {
 	struct member *m = NULL;

@@ -33,10 +33,6 @@ MUST_CHECK enum err_code members_add(
 	struct db *d, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
 /* Waits until it is not pinned. NULL: there is no such member. */
 struct db *members_remove(struct db *d, const char *name);
-/* Another database under the name of a member, in one step for who pins; then it waits until the
- * old one is not pinned. */
-MUST_CHECK enum err_code members_replace(
-	struct db *d, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
 
 /* Pins all of them, ascending by name; *out is malloc'ed. */
 MUST_CHECK enum err_code members_pin(

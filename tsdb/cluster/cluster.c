@@ -112,29 +112,20 @@ static void cluster_set_follower(struct cluster *c, struct member_shard *s, stru
 	mutex_unlock(&c->lock);
 }
 
-/*
- * The shard goes on in another data directory: one that has read it anew takes the follower's place
- * once its first round is done, in one step for queries.
- */
-static enum err_code cluster_renew(struct cluster *c, struct member_shard *s, struct err *err)
+static void cluster_leave_union(struct cluster *c, struct member_shard *s)
 {
-	struct follower *f = NULL, *old = s->follower;
-	enum err_code rc;
+	struct follower *f;
 
-	log_info("cluster", "shard is read anew", LOG_S("shard", s->name), LOG_E(err));
-	if ((rc = cluster_make_follower(c, s, &f, err)))
-		return rc;
-	if ((rc = follower_round(f, err)) == ERR_NOT_FOUND || rc == ERR_EXISTS) {
-		follower_close(f);
-		return rc;
-	}
-	if (s->in_union && db_union_replace(c->db, s->name, follower_db(f), follower_tell, f, err)) {
-		follower_close(f);
-		return ERR_NOMEM;
-	}
-	cluster_set_follower(c, s, f);
-	follower_close(old);
-	return rc;
+	mutex_lock(&c->lock);
+	f = s->follower;
+	s->rounds = 0; /* answers say that it is not read */
+	s->unread = false;
+	s->follower = NULL;
+	mutex_unlock(&c->lock);
+	if (s->in_union)
+		db_union_remove(c->db, s->name);
+	s->in_union = false;
+	follower_close(f);
 }
 
 /* The union has a shard from its first look on, well or not: answers say what is missing. */
@@ -149,8 +140,12 @@ void cluster_round_of(struct cluster *c, struct member_shard *s)
 	if (rc) {
 		log_error("cluster", "shard cannot be followed", LOG_S("shard", s->name), LOG_E(&err));
 	} else {
-		if ((rc = follower_look(s->follower, &err)) == ERR_EXISTS)
-			rc = cluster_renew(c, s, &err);
+		if ((rc = follower_look(s->follower, &err)) == ERR_EXISTS) {
+			log_info("cluster", "shard is read anew", LOG_S("shard", s->name), LOG_E(&err));
+			cluster_leave_union(c, s);
+			cluster_round_of(c, s);
+			return;
+		}
 		if (!s->in_union &&
 			db_union_add(
 				c->db, s->name, follower_db(s->follower), follower_tell, s->follower, &err))
@@ -161,21 +156,6 @@ void cluster_round_of(struct cluster *c, struct member_shard *s)
 	mutex_lock(&c->lock);
 	s->absent = rc == ERR_NOT_FOUND;
 	mutex_unlock(&c->lock);
-}
-
-static void cluster_leave_union(struct cluster *c, struct member_shard *s)
-{
-	struct follower *f;
-
-	mutex_lock(&c->lock);
-	f = s->follower;
-	s->follower = NULL;
-	s->unread = false;
-	mutex_unlock(&c->lock);
-	if (s->in_union)
-		db_union_remove(c->db, s->name);
-	s->in_union = false;
-	follower_close(f);
 }
 
 /* ---- listing ---- */

@@ -95,8 +95,8 @@ struct follow_round {
 };
 
 /*
- * Takes r->m over, as far as it can be; r->again: not all. ERR_EXISTS: it is of another directory,
- * and nothing was done.
+ * Takes r->m over, as far as it can be; r->again: not all. ERR_EXISTS: as follower_look; nothing
+ * was done.
  */
 MUST_CHECK enum err_code follow_manifest(struct follow_round *r, struct err *err);
 void follow_missing_free(struct missing *m, size_t n);

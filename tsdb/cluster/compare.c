@@ -17,9 +17,9 @@
  * have any more
  *
  *     stays    until the block that replaced it is in the manifest too;
- *     leaves   if it was dropped: the directory had it at the last comparison, or the same
- *              directory wrote the last manifest and its inventory could be read, and the list of
- *              losses does not have it; or its time is older than the retention;
+ *     leaves   if it was dropped: the directory had it at the last comparison, or its inventory
+ *              could be read at the start, and the list of losses does not have it; or its time is
+ *              older than the retention;
  *     is kept  else.
  *
  * What the last manifest named and this one does not is gone.
@@ -70,45 +70,26 @@ static bool cluster_compare_is_over(const struct publisher_view *v, int64_t end_
 static bool next_was_dropped(const struct next *n, bool kept, const char *path)
 {
 	const struct publisher *p = n->p;
-	bool known = p->compared || (p->same && p->db->inventory_found == INVENTORY_READ);
+	bool known = p->compared || p->db->inventory_found == INVENTORY_READ;
 
 	return known && !kept && !losses_has(p->db->losses, str_of(path));
 }
 
 /* ---- windows ---- */
 
-/* An entry that is kept since some comparison; not just since we took the manifest from another
- * directory, which is about to be compared. */
-static bool next_stays_kept(const struct next *n, bool kept)
-{
-	return kept && (n->p->compared || n->p->same);
-}
-
-/* An entry that we just took over, and that the directory lacks. One that was made of the manifest
- * goes on with its numbers. */
-static bool next_is_apart(const struct next *n)
-{
-	return !n->p->compared && !n->p->same && !n->p->restored;
-}
-
 static bool next_window_leaves(const struct next *n, struct manifest_window *w)
 {
 	const struct publisher_view *v = &n->r->view;
 	/* A block has starts of windows only: for one that is kept it is another of the same time. */
-	const struct view_block *by = next_stays_kept(n, w->kept) ?
-		NULL :
-		view_cover_of_window(v, w->start_ns);
+	const struct view_block *by = w->kept ? NULL : view_cover_of_window(v, w->start_ns);
 	char path[64];
 
-	if (by) {
-		w->kept = false;
+	if (by)
 		return manifest_find_block(&n->m, &by->ulid) != NULL;
-	}
 	snprintf(path, sizeof(path), "head/%" PRId64, w->start_ns / NS_PER_S);
 	if (next_was_dropped(n, w->kept, path) || cluster_compare_is_over(v, w->end_ns))
 		return true;
 	w->kept = true;
-	w->apart |= next_is_apart(n);
 	return false;
 }
 
@@ -249,7 +230,7 @@ static bool next_block_leaves(const struct next *n, struct manifest_block *b)
 	bool had;
 
 	snprintf(path, sizeof(path), "blocks/%s", b->ulid.text);
-	had = !next_stays_kept(n, b->kept) && !losses_has(n->p->db->losses, str_of(path));
+	had = !b->kept && !losses_has(n->p->db->losses, str_of(path));
 	if ((by = view_cover_of_block(v, b, had))) {
 		b->kept = false;
 		return manifest_find_block(&n->m, &by->ulid) != NULL;
@@ -258,7 +239,6 @@ static bool next_block_leaves(const struct next *n, struct manifest_block *b)
 		(next_was_dropped(n, b->kept, path) || cluster_compare_is_over(v, b->max_ns)))
 		return true;
 	b->kept = true;
-	b->apart |= next_is_apart(n) && !cluster_compare_is_unreadable(v, &b->ulid);
 	return false;
 }
 
@@ -392,7 +372,6 @@ static enum err_code next_fill(struct next *n, struct err *err)
 	n->m.through_ns = n->old->through_ns;
 	n->m.dropped_ns = n->old->dropped_ns;
 	n->m.dropped_size_ns = n->old->dropped_size_ns;
-	n->m.lives = n->old->lives + (next_is_apart(n) && (n->old->windows_n || n->old->blocks_n));
 	n->m.ids = r->ids.bytes ? r->ids : n->old->ids;
 	n->m.losses = r->losses.bytes ? r->losses : n->old->losses;
 	n->m.loss_due = n->old->loss_due;
@@ -473,7 +452,7 @@ bool ship_is_over_locked(const struct round *r, const struct head_ship_window *w
 	return !manifest_find_window(&r->p->m, w->start_ns, w->identity);
 }
 
-bool round_is_complete_locked(const struct round *r, bool by_number)
+bool round_is_complete_locked(const struct round *r)
 {
 	mutex_assert_held(&r->p->lock);
 	for (size_t i = 0; i < r->ship_n; i++) {
@@ -483,7 +462,7 @@ bool round_is_complete_locked(const struct round *r, bool by_number)
 		if (!is && w->end_ns <= r->p->m.dropped_ns)
 			continue;
 		if (!w->last ||
-			(is && is->segments_n && (by_number || !is->diverged) &&
+			(is && is->segments_n && !is->diverged &&
 				is->segments[is->segments_n - 1].last >= w->last))
 			continue;
 		if (!cluster_compare_cover_is_named(r, w->start_ns) && !ship_is_over_locked(r, w))

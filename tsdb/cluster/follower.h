@@ -50,9 +50,8 @@ void follower_close(struct follower *f); /* its database has no users any more; 
 struct db *follower_db(struct follower *f);
 
 /*
- * One look. ERR_NOT_FOUND: the shard has no manifest. ERR_EXISTS: it goes on in another data
- * directory, whose numbers mean something else: nothing changed, and another follower is needed, as
- * this one has learned the old ones.
+ * One look. ERR_NOT_FOUND: the shard has no manifest. ERR_EXISTS: numbers that this follower has
+ * learned mean something else now: nothing changed, and another follower is needed.
  */
 MUST_CHECK enum err_code follower_look(struct follower *f, struct err *err);
 /* A window is unread. *start_ns: of the newest one. */

@@ -20,8 +20,7 @@
  * until it has all that the manifest names by then. The window stays unread by its start: the
  * manifest may change, and the window's identity with it.
  *
- * What is hidden (manifest_hidden) is only told. Numbers of an earlier data directory that were
- * learned here stay: where the shard goes on in another one, all is read anew by another follower.
+ * What is hidden (manifest_hidden) is only told.
  */
 /*
  * More than that of a window would hold up other shards. A shard with 10,000 large targets puts
@@ -371,7 +370,9 @@ static void follower_round_note_hidden(
 		time_print_rfc3339(&text, span->min_ns);
 		buf_add_cstr(&text, " and ");
 		time_print_rfc3339(&text, span->max_ns);
-		buf_add_cstr(&text, " of an earlier data directory are in the bucket and not shown");
+		buf_add_cstr(&text,
+			" that the shard lost or that another data directory had are in the "
+			"bucket and not shown");
 		follower_round_add_missing(r, &text, span->min_ns, span->max_ns, true);
 	}
 	*span = (struct missing){ .min_ns = min_ns, .max_ns = max_ns };
@@ -398,12 +399,20 @@ static enum err_code follower_round_hide(struct follow_round *r, struct err *err
 	return ERR_OK;
 }
 
-/* It has learned numbers that mean something else now. */
-static bool follower_round_is_another_life(const struct follow_round *r)
+/*
+ * Numbers that were learned here mean something else now: of a window that the shard lost on its
+ * disk, and gave again in another one of its time; or of a directory that is not the shard's any
+ * more, where a program of before goes on in another one.
+ */
+static bool follower_round_has_learned_wrong(const struct follow_round *r)
 {
-	const struct manifest *was = &r->f->m;
+	const struct manifest *was = &r->f->m, *is = &r->m;
 
-	return (was->windows_n || was->blocks_n) && was->lives != r->m.lives;
+	for (uint32_t i = 0; i < is->windows_n; i++)
+		if (r->windows_hidden[i] &&
+			head_followed(r->f->db, is->windows[i].start_ns, is->windows[i].identity))
+			return true;
+	return (was->windows_n || was->blocks_n) && was->lives != is->lives;
 }
 
 /* ---- losses of the shard itself ---- */
@@ -473,11 +482,15 @@ enum err_code follow_manifest(struct follow_round *r, struct err *err)
 {
 	enum err_code rc;
 
-	if (follower_round_is_another_life(r))
-		return err_set(err, ERR_EXISTS, "shard %s goes on in another data directory", r->f->name);
 	if ((rc = follower_round_hide(r, err))) {
 		follower_round_put_off(r, err);
 		return rc;
+	}
+	if (follower_round_has_learned_wrong(r)) {
+		follow_missing_free(r->missing, r->missing_n);
+		r->missing = NULL;
+		r->missing_n = r->missing_cap = 0;
+		return err_set(err, ERR_EXISTS, "shard %s gave numbers again that are known", r->f->name);
 	}
 	return follower_round_take_over(r, err);
 }

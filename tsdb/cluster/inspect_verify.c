@@ -455,6 +455,20 @@ static void inspect_repair_new_token(char out[MANIFEST_TOKEN_LEN + 1])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* The newest time that is surely there. */
+static int64_t inspect_repair_newest(const struct manifest *m)
+{
+	int64_t newest = 0;
+
+	for (uint32_t i = 0; i < m->blocks_n; i++)
+		newest = m->blocks[i].max_ns > newest ? m->blocks[i].max_ns : newest;
+	for (uint32_t i = 0; i < m->windows_n; i++)
+		newest = m->windows[i].start_ns > newest ? m->windows[i].start_ns : newest;
+	return newest;
+}
+
+/* It is no directory's, and nobody knows if all that was acknowledged is there: who takes it over
+ * notes a loss from its newest time on. */
 static enum err_code inspect_repair_put_manifest(
 	struct inspect *inspect, struct manifest *m, const char *etag, struct err *err)
 {
@@ -470,7 +484,8 @@ static enum err_code inspect_repair_put_manifest(
 	m->generation = 1;
 	m->since_ns = m->written_ns = clock_now_ns();
 	m->interval_ns = 30 * NS_PER_S;
-	m->stopped = m->complete = true; /* more than there is nobody knows of */
+	m->stopped = true;
+	m->through_ns = inspect_repair_newest(m);
 	manifest_print(&text, m);
 	if (buf_failed(&text))
 		rc = err_nomem(err, "manifest");

@@ -36,7 +36,8 @@ struct lease {
 	bool uncertain; /* the last write had no answer */
 	int64_t put_at_ns; /* monotonic, when the last write was confirmed; 0: it was not */
 	uint64_t generation; /* of the last write, confirmed or not */
-	uint64_t noted; /* the same, as the directory has it */
+	uint64_t noted; /* the same, as the directory has it; 0 while it is behind */
+	bool behind; /* the directory is not what the manifest names yet */
 	int64_t since_ns;
 	_Atomic uint64_t confirmed, confirmed_bytes;
 	_Atomic int64_t confirmed_at_ns; /* clock_running_ns, when that write began; 0: none */
@@ -70,19 +71,20 @@ static bool lease_is_token(struct str s)
 /*
  * The file: the token, and the generation that we last tried to write. A restored backup has the
  * same token and an older generation, so it does not pass for the directory that wrote the
- * manifest.
+ * manifest. Nor does one that is not made of the manifest yet: its generation is 0.
  */
 static enum err_code lease_note_owner(struct lease *l, struct err *err)
 {
+	uint64_t generation = l->behind ? 0 : l->generation;
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
 
-	buf_printf(&b, "%s %" PRIu64 "\n", l->owner, l->generation);
+	buf_printf(&b, "%s %" PRIu64 "\n", l->owner, generation);
 	if (l->owner_path)
 		rc = buf_failed(&b) ? err_nomem(err, "lease") :
 							  fs_write_file(l->fs, l->owner_path, buf_str(&b), err);
 	if (!rc)
-		l->noted = l->generation;
+		l->noted = generation;
 	buf_release(&b);
 	return rc;
 }
@@ -431,16 +433,37 @@ static enum err_code lease_claim(
 	return lease_is_ours(l, &there) ? lease_put(l, m, err) : lease_say_who(l, &there, false, err);
 }
 
+/*
+ * The directory took profiles last, and is no older state of itself. It may have noted a write that
+ * was not done, or the bucket may be an older copy: then it is ahead of the manifest.
+ */
+static bool lease_is_same(const struct lease *l, const struct manifest *m)
+{
+	if (m->taker.len)
+		return str_is(m->taker, l->owner) && l->noted >= m->taker_generation;
+	return str_is(m->owner, l->owner) && l->noted >= m->generation;
+}
+
 /* The directory has all that was acknowledged under the name. */
 static bool lease_has_all(const struct lease *l, const struct manifest *m)
 {
 	if (m->complete || !m->generation)
 		return true;
-	if (m->loss_due)
-		return false;
-	if (m->taker.len)
-		return str_is(m->taker, l->owner) && l->noted >= m->taker_generation;
-	return str_is(m->owner, l->owner) && l->noted >= m->generation;
+	return !m->loss_due && lease_is_same(l, m);
+}
+
+/*
+ * The directory goes on, or it is to be made of the manifest. Then it has a new token: other copies
+ * of it must not pass for what it becomes.
+ */
+static bool lease_judge_directory(struct lease *l, const struct manifest *m)
+{
+	bool same = lease_is_same(l, m) || (!m->windows_n && !m->blocks_n);
+
+	if (!same)
+		lease_new_token(l->owner);
+	l->behind = !same;
+	return same;
 }
 
 /* A caretaker: whoever took profiles last stays that. */
@@ -480,24 +503,23 @@ enum err_code lease_take(
 	if (rc)
 		return rc;
 	lease_set_assignment(l, out->assignment);
-	/* A directory that is older than the manifest, as a backup is, is not the same one. */
-	*same = str_is(out->owner, l->owner) && l->noted >= out->generation && !out->uncompared;
 	if (!l->seen[0]) {
-		out->uncompared = !*same && (out->windows_n || out->blocks_n);
 		out->loss_due = !lease_has_all(l, out);
+		*same = lease_judge_directory(l, out);
 	} else {
 		lease_keep_taker(l, out);
 	}
-	for (uint32_t i = 0; i < out->windows_n && !*same && !l->seen[0]; i++)
-		out->windows[i].kept = true;
-	for (uint32_t i = 0; i < out->blocks_n && !*same && !l->seen[0]; i++)
-		out->blocks[i].kept = true;
-	if ((rc = lease_claim(l, idle, a, out, err)))
+	if ((rc = lease_claim(l, idle || l->behind, a, out, err)))
 		return rc;
 	log_info("cluster", "lease taken", LOG_S("of", l->what), LOG_STR("name", l->shard),
 		LOG_I("generation", l->generation), LOG_I("blocks", out->blocks_n),
 		LOG_I("windows", out->windows_n));
 	return ERR_OK;
+}
+
+void lease_restored(struct lease *l)
+{
+	l->behind = false;
 }
 
 /* ---- state ---- */

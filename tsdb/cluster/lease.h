@@ -11,6 +11,11 @@
  * So an owner may acknowledge as long as its last write began less than the lease's time ago
  * (lease_is_sure), and needs to ask nobody. That age goes on while the machine sleeps.
  *
+ * A directory goes on if it is the one that took profiles last, as it was then, or if the manifest
+ * names nothing. Any other one (a backup, a copy, a disk that comes back after another server had
+ * the name) is to be made of the manifest before it is used: the file in it says so, also after a
+ * crash, until lease_restored.
+ *
  * Who takes a manifest over from another directory, or with an older state of its own, cannot have
  * what the owner before acknowledged and did not put. The manifest says `loss_due` from then on,
  * until the new owner has that on its list of losses; so a crash between the two forgets nothing.
@@ -74,15 +79,18 @@ void lease_close(struct lease *l); /* writes nothing; NULL is fine */
 
 /*
  * Probes the store, waits if it has to, and writes the manifest with us as its owner. *out: its
- * contents (empty where there was none), in the arena; *same: its last owner was our directory, as
- * it is now; if not, all its windows and blocks are `kept`. out->loss_due: a loss is to be noted
- * before anything is acknowledged. May be called again after an error.
+ * contents (empty where there was none), in the arena; *same: our directory goes on; if not, it is
+ * to be made of *out, then lease_restored is called. out->loss_due: a loss is to be noted before
+ * anything is acknowledged. May be called again after an error.
  *
  * idle: we acknowledge nothing before a later write without `complete` is confirmed, so this one
- * says of that what the owner before said. Else it is not complete from now on.
+ * says of that what the owner before said. So it does where the directory does not go on. Else the
+ * manifest is not complete from now on.
  */
 MUST_CHECK enum err_code lease_take(
 	struct lease *l, bool idle, struct arena *a, struct manifest *out, bool *same, struct err *err);
+/* The directory is made of the manifest that was taken: it goes on after a crash. */
+void lease_restored(struct lease *l);
 /* Ends a lease_take that waits. Any thread. */
 void lease_cancel(struct lease *l);
 

@@ -229,15 +229,12 @@ void manifest_print(struct buf *out, const struct manifest *m)
 		manifest_add_number(&j, "dropped_ns", m->dropped_ns);
 	if (m->dropped_size_ns)
 		manifest_add_number(&j, "dropped_size_ns", m->dropped_size_ns);
-	if (m->lives)
-		manifest_add_number(&j, "lives", (int64_t)m->lives);
 	json_key(&j, "stopped");
 	json_bool(&j, m->stopped);
 	if (m->complete != m->stopped) {
 		json_key(&j, "complete");
 		json_bool(&j, m->complete);
 	}
-	manifest_add_flag(&j, "uncompared", m->uncompared);
 	manifest_add_flag(&j, "loss_due", m->loss_due);
 	if (m->taker.len) {
 		manifest_add_str(&j, "taker", m->taker);
@@ -400,7 +397,7 @@ uint64_t manifest_bytes(const struct manifest *m)
 	return bytes;
 }
 
-/* ---- what is not shown ---- */
+/* ---- what is passed over ---- */
 
 /* Of those that are shown. Blocks are ascending by their begin. */
 static bool manifest_meets_shown(const struct manifest *m, int64_t min_ns, int64_t max_ns,

@@ -58,14 +58,15 @@ struct manifest_window {
 	struct manifest_segment *segments;
 	uint32_t segments_n;
 	struct manifest_file deleted;
-	/* The shard's directory lacks it, and not because it was dropped: it stays here until its time
-	 * is older than the retention. */
+	/* The shard's directory lacks it, and not because it was dropped: it could not be restored, or
+	 * not be read. It stays here until its time is older than the retention. The list of losses
+	 * does not say it: there a window has no identity, and another one of its start is usual. */
 	bool kept;
-	/* Kept, and of another directory: its numbers of jobs, series and symbols may mean something
-	 * else, and its rows may be there once more. Nobody shows it beside the others. */
+	/* Written by programs that went on in another directory: kept, and its numbers of jobs, series
+	 * and symbols mean something else. It is read and printed; nothing sets it. */
 	bool apart;
-	/* Not in the text: the segments are not those of the directory's window, though it is of this
-	 * identity. One of its own, from the first batch on, takes the place of all. */
+	/* Not in the text: the directory's window lost batches that the segments have. A snapshot takes
+	 * the place of all. */
 	bool diverged;
 };
 
@@ -105,15 +106,14 @@ struct manifest {
 	 * does not put it again. 0: nothing. */
 	int64_t dropped_ns;
 	int64_t dropped_size_ns; /* the same by size; what the shard still has it puts again */
-	/* Grows when a directory goes on that was not made of the manifest: numbers of jobs, series and
-	 * symbols may mean something else from then on. */
+	/* Written by programs that went on in another directory: grew each time, as numbers of jobs,
+	 * series and symbols meant something else from then on. Not printed. */
 	uint64_t lives;
 	bool stopped; /* nobody has the lease: another owner need not wait */
 	/* The bucket has all that was acknowledged: the owner ended in order, and no owner took
 	 * profiles since. Carried over by owners that only restore or tidy. Not in the text: as
 	 * `stopped`. */
 	bool complete;
-	bool uncompared; /* it is of another directory, and the owner has not looked what it lacks */
 	/* An owner before may have acknowledged what it did not put, and the owner has not noted that
 	 * on its list of losses yet. */
 	bool loss_due;
@@ -201,8 +201,8 @@ typedef bool (*manifest_key_fn)(
 void manifest_each_key(const struct manifest *m, manifest_key_fn fn, void *ctx);
 uint64_t manifest_bytes(const struct manifest *m); /* of all that is named */
 /*
- * What a reader must not show: entries that are apart, and those that are kept and meet the time of
- * another one that is shown. An element for each window and block; true: it is hidden.
+ * What readers pass over, also a restore: entries that are apart, and those that are kept and meet
+ * the time of another one that is shown. An element for each window and block; true: it is hidden.
  */
 void manifest_hidden(const struct manifest *m, bool *windows, bool *blocks);
 

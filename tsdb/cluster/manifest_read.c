@@ -339,6 +339,24 @@ static enum err_code read_owner(
 													manifest_read_wrong("manifest", "host", err);
 }
 
+/*
+ * Programs that went on in another directory wrote `uncompared` before they had looked what that
+ * one lacks. Such a manifest is no directory's.
+ */
+static enum err_code manifest_read_uncompared(
+	const json_t *object, struct manifest *m, struct err *err)
+{
+	bool is;
+
+	if (!manifest_read_get_flag(object, "uncompared", &is))
+		return manifest_read_wrong("manifest", "uncompared", err);
+	if (is) {
+		m->owner = STR("00000000000000000000000000000000");
+		m->taker = STR("");
+	}
+	return ERR_OK;
+}
+
 static enum err_code manifest_read_taker(
 	const json_t *object, struct arena *a, struct manifest *m, struct err *err)
 {
@@ -421,11 +439,10 @@ static enum err_code manifest_read_object(
 	if (json_object_get(object, "complete") &&
 		!manifest_read_get_flag(object, "complete", &m->complete))
 		return manifest_read_wrong("manifest", "complete", err);
-	if (!manifest_read_get_flag(object, "uncompared", &m->uncompared))
-		return manifest_read_wrong("manifest", "uncompared", err);
 	if (!manifest_read_get_flag(object, "loss_due", &m->loss_due))
 		return manifest_read_wrong("manifest", "loss_due", err);
 	if ((rc = manifest_read_taker(object, a, m, err)) ||
+		(rc = manifest_read_uncompared(object, m, err)) ||
 		(rc = manifest_read_follows(object, a, m, err)))
 		return rc;
 	if (!manifest_read_get_file(files, "ids", &m->ids) ||

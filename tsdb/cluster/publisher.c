@@ -1,5 +1,6 @@
 #include "tsdb/cluster/publisher.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,9 +219,11 @@ static void publisher_upload_thread(void *ctx)
 enum err_code publisher_take(struct publisher *p, bool idle, struct err *err)
 {
 	enum err_code rc;
+	bool same;
 
-	if ((rc = lease_take(p->lease, idle, &p->arena, &p->m, &p->same, err)))
+	if ((rc = lease_take(p->lease, idle, &p->arena, &p->m, &same, err)))
 		return rc;
+	p->behind = !same;
 	if (!(p->gone_at = arena_array(&p->arena, int64_t, p->m.gone_n + 1u)))
 		return arena_fail(&p->arena, "publisher", err);
 	mutex_lock(&p->lock);
@@ -241,9 +244,17 @@ const struct manifest *publisher_taken(const struct publisher *p)
 	return &p->m;
 }
 
+bool publisher_is_behind(const struct publisher *p)
+{
+	return p->behind;
+}
+
 void publisher_restored(struct publisher *p)
 {
-	p->restored = true;
+	mutex_lock(&p->round_lock);
+	lease_restored(p->lease);
+	p->behind = false;
+	mutex_unlock(&p->round_lock);
 }
 
 bool publisher_is_loss_due(struct publisher *p)
@@ -323,7 +334,6 @@ static bool publisher_has_batches(struct db *db, const struct manifest_window *w
 	return has;
 }
 
-/* What another directory had is not read beside what this one puts, or is in its head again. */
 static enum err_code publisher_note_unknown(struct publisher *p, struct db *db, struct err *err)
 {
 	uint64_t n;
@@ -348,7 +358,8 @@ static void publisher_tell_lost(
 	snprintf(
 		where, sizeof(where), "head/%" PRId64 " after batch %" PRIu64, w->start_ns / NS_PER_S, has);
 	snprintf(text, sizeof(text),
-		"the data directory is older than the bucket, which had batches %" PRIu64 " to %" PRIu64,
+		"the data directory lost batches %" PRIu64 " to %" PRIu64 ", and a snapshot without them "
+		"takes the place of what the bucket has",
 		has + 1, last);
 	l.where = str_of(where);
 	l.text = str_of(text);
@@ -357,28 +368,26 @@ static void publisher_tell_lost(
 		log_error("cluster", "loss not noted", LOG_E(&err));
 }
 
-/* What the bucket has of a window may be of another life of the directory. */
+/* A machine that lost its power may have lost batches that are in the bucket. */
 static void publisher_compare_batches(struct publisher *p, struct db *db, struct manifest_window *w)
 {
 	uint64_t last = w->segments[w->segments_n - 1].last, has = 0;
 
-	if (!publisher_has_batches(db, w, &has)) {
+	if (!publisher_has_batches(db, w, &has) || last <= has) {
 		head_ship_done(db, w->start_ns, w->identity, last);
 		return;
 	}
 	mutex_lock(&p->lock);
-	w->diverged = last > has || (!p->same && !p->restored);
+	w->diverged = true;
 	mutex_unlock(&p->lock);
-	if (!w->diverged)
-		head_ship_done(db, w->start_ns, w->identity, last);
-	else if (last > has)
-		publisher_tell_lost(db, w, has, last);
+	publisher_tell_lost(db, w, has, last);
 }
 
 enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
+	assert(!p->behind);
 	mutex_lock(&p->round_lock);
 	if ((rc = publisher_note_unknown(p, db, err))) {
 		mutex_unlock(&p->round_lock);

@@ -10,8 +10,8 @@
  *
  * A block or window that the directory lacks stays in the manifest unless it is known why it is
  * not there: a block that has replaced it is there, or the directory had it when the last manifest
- * was written, and it is not on the list of losses. What a lost or an older directory lacks is
- * `kept`, and `apart` where the directory was not made of the bucket (manifest.h).
+ * was written, and it is not on the list of losses. What it lacks else is `kept` (manifest.h). A
+ * directory that is not the one of the manifest is made of it first (publisher_is_behind).
  *
  * Units:     nanoseconds, bytes; prices in any currency.
  * Errors:    of the lease (lease.h) from publisher_take. Later ones are in the status and the log,
@@ -61,7 +61,9 @@ MUST_CHECK enum err_code publisher_take(struct publisher *p, bool idle, struct e
 void publisher_cancel(struct publisher *p);
 /* What the manifest said when the lease was taken, for a restore; until publisher_attach. */
 const struct manifest *publisher_taken(const struct publisher *p);
-/* The directory was made of that: it goes on with its numbers. Before publisher_attach. */
+/* The directory is not what that names, and is to be made of it (lease.h). Then comes
+ * publisher_restored, before publisher_attach. */
+bool publisher_is_behind(const struct publisher *p);
 void publisher_restored(struct publisher *p);
 /* A loss is to be noted before publisher_attach (lease.h); publisher_note_loss: it was. */
 bool publisher_is_loss_due(struct publisher *p);

@@ -62,8 +62,7 @@ struct publisher {
 	char *dir, *tmp_path, *snapshot_path;
 	struct lease *lease;
 	struct db *db; /* NULL: not attached; set under both locks */
-	bool same; /* the last owner was our directory */
-	bool restored; /* the directory was made of what the manifest named */
+	bool behind; /* the directory is to be made of the manifest (lease.h) */
 	struct thread publish, upload;
 	atomic_bool attached; /* to a database that may acknowledge what it stores */
 	_Atomic int64_t asked_at_ns; /* monotonic: a round was asked for, as the lease is too old */
@@ -186,7 +185,7 @@ struct round {
 	size_t segments_n, segments_cap;
 	struct manifest_file ids, losses; /* bytes 0: as before */
 	bool stop;
-	bool complete; /* round_is_complete_locked by number, and nothing failed */
+	bool complete; /* round_is_complete_locked, and nothing failed */
 	enum err_code rc; /* of the first failure */
 	struct err err;
 };
@@ -198,9 +197,8 @@ MUST_CHECK enum err_code round_run(struct publisher *p, bool stop, struct err *e
 MUST_CHECK enum err_code compare_locked(struct round *r, struct err *err);
 /* The working manifest names the block, or will after this round. p->lock is held. */
 bool block_is_named_locked(const struct publisher *p, const struct ulid *u);
-/* Each batch of r->ship is in p->m. by_number: also of windows that diverged, where p->m has their
- * numbers: the directory may be made of just these. p->lock is held. */
-bool round_is_complete_locked(const struct round *r, bool by_number);
+/* Each batch of r->ship is in p->m. p->lock is held. */
+bool round_is_complete_locked(const struct round *r);
 /* True: its rows are where p->m says, or were dropped: its files may go. p->lock is held. */
 bool ship_is_over_locked(const struct round *r, const struct head_ship_window *w);
 

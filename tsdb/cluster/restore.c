@@ -18,11 +18,11 @@
 #include "tsdb/lists/losses.h"
 
 /*
- * The order: the marker, then all else, each synced, then the marker says that the directory is
- * whole. It goes once the manifest says that the shard takes profiles. So a crash before that is no
- * loss: either the manifest is `complete` still, or the directory is whole. The publisher keeps in
- * the manifest what the directory lacks (publisher.h), so nothing leaves the bucket because it
- * could not be restored.
+ * The order: data that is there is set aside (aside.c); the marker, then all else, each synced,
+ * then the marker says that the directory is whole. It goes once the manifest says that the shard
+ * takes profiles. So a crash before that is no loss: either the manifest is `complete` still, or
+ * the directory is whole. The publisher keeps in the manifest what the directory lacks
+ * (publisher.h), so nothing leaves the bucket because it could not be restored.
  */
 
 #define META_BYTES_MAX (64u << 20)
@@ -33,6 +33,7 @@ struct restore {
 	struct str shard;
 	struct arena a;
 	struct losses *losses;
+	bool *windows_hidden, *blocks_hidden; /* of the manifest */
 	struct inventory_entry *entries;
 	size_t entries_n;
 	struct restore_done *done;
@@ -117,8 +118,22 @@ bool restore_is_idle(const char *dir)
 
 /* ---- beginning and end ---- */
 
-static const char *const made[] = { "head", "blocks", "inventory", "inventory.copy", "ids",
-	"losses", "losses.copy" };
+/* Data without a marker was acknowledged by the directory, or may have been. */
+static enum err_code restore_set_aside(struct restore *r, const char *marker, struct err *err)
+{
+	char name[ASIDE_NAME_BYTES];
+	enum err_code rc;
+
+	if (!fs_exists(marker)) {
+		if (!restore_has_data(r->o->dir))
+			return ERR_OK;
+		if ((rc = aside_begin(r->fs, r->o->dir, marker, name, err)))
+			return rc;
+	} else if (!aside_is_under_way(marker, name)) {
+		return ERR_OK;
+	}
+	return aside_move(r->fs, r->o->dir, name, err);
+}
 
 static enum err_code restore_begin(struct restore *r, struct err *err)
 {
@@ -129,12 +144,12 @@ static enum err_code restore_begin(struct restore *r, struct err *err)
 	if (!marker)
 		return arena_fail(&r->a, "restore", err);
 	again = fs_exists(marker);
-	if ((rc = fs_mkdir_all(r->fs, r->o->dir, err)) ||
+	if ((rc = fs_mkdir_all(r->fs, r->o->dir, err)) || (rc = restore_set_aside(r, marker, err)) ||
 		(rc = fs_write_file(r->fs, marker, STR(NOT_WHOLE), err)) || !again)
 		return rc;
 	log_warn("cluster", "a restore did not end, and begins again", LOG_S("dir", r->o->dir));
-	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
-		if (!(path = restore_in_dir(r, made[i])))
+	for (size_t i = 0; restore_made[i]; i++) {
+		if (!(path = restore_in_dir(r, restore_made[i])))
 			return arena_fail(&r->a, "restore", err);
 		if ((rc = fs_remove_tree(r->fs, path, err)))
 			return rc;
@@ -403,6 +418,42 @@ static enum err_code restore_block(struct restore *r, const struct manifest_bloc
 	return ERR_OK;
 }
 
+/* ---- what is passed over ---- */
+
+/* It stays in the bucket, and is in no answer. */
+static enum err_code restore_pass_over(struct restore *r, enum loss_what what, const char *where,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	err_set(err, ERR_CORRUPT,
+		"other data of this time is in its place, or its numbers mean something else; it stays in "
+		"the bucket");
+	return restore_lost(r, ERR_CORRUPT, what, where, min_ns, max_ns, err);
+}
+
+static enum err_code restore_pass_over_all(struct restore *r, struct err *err)
+{
+	const struct manifest *m = r->o->manifest;
+	enum err_code rc = ERR_OK;
+
+	r->windows_hidden = arena_array(&r->a, bool, m->windows_n + 1u);
+	r->blocks_hidden = arena_array(&r->a, bool, m->blocks_n + 1u);
+	if (!r->windows_hidden || !r->blocks_hidden)
+		return arena_fail(&r->a, "restore", err);
+	manifest_hidden(m, r->windows_hidden, r->blocks_hidden);
+	for (uint32_t i = 0; i < m->windows_n && !rc; i++)
+		if (r->windows_hidden[i])
+			rc = restore_pass_over(r, LOSS_WINDOW,
+				arena_printf(&r->a, "head/%" PRId64 " of %016" PRIx64,
+					m->windows[i].start_ns / NS_PER_S, m->windows[i].identity),
+				m->windows[i].start_ns, m->windows[i].end_ns, err);
+	for (uint32_t i = 0; i < m->blocks_n && !rc; i++)
+		if (r->blocks_hidden[i])
+			rc = restore_pass_over(r, LOSS_BLOCK,
+				arena_printf(&r->a, "blocks/%s", m->blocks[i].ulid.text), m->blocks[i].min_ns,
+				m->blocks[i].max_ns, err);
+	return rc;
+}
+
 /* ---- the whole ---- */
 
 static enum err_code cluster_restore_run(
@@ -415,16 +466,18 @@ static enum err_code cluster_restore_run(
 	if (!r->entries)
 		return arena_fail(&r->a, "restore", err);
 	if ((rc = restore_begin(r, err)) || (rc = restore_ids(r, bytes, err)) ||
-		(rc = restore_losses(r, bytes, err)))
+		(rc = restore_losses(r, bytes, err)) || (rc = restore_pass_over_all(r, err)))
 		return rc;
 	for (uint32_t i = 0; i < m->windows_n && !rc; i++) {
 		starting_say(
 			r->o->waiting, "restores window %u of %u from the bucket", i + 1, m->windows_n);
-		rc = restore_window(r, &m->windows[i], bytes, err);
+		if (!r->windows_hidden[i])
+			rc = restore_window(r, &m->windows[i], bytes, err);
 	}
 	for (uint32_t i = 0; i < m->blocks_n && !rc; i++) {
 		starting_say(r->o->waiting, "restores block %u of %u from the bucket", i + 1, m->blocks_n);
-		rc = restore_block(r, &m->blocks[i], bytes, more, err);
+		if (!r->blocks_hidden[i])
+			rc = restore_block(r, &m->blocks[i], bytes, more, err);
 	}
 	return rc ? rc : restore_mark_whole(r, err);
 }

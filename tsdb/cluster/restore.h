@@ -1,17 +1,22 @@
 /*
- * Restore: a data directory made of what a manifest names, after its disk was lost.
+ * Restore: a data directory made of what a manifest names, after its disk was lost or another
+ * directory had the shard.
  *
  * Small files are copied, windows are made of their segments, blocks become stubs whose tables stay
  * in the bucket (tsdb/catalog/remote.h), and the inventory is written. An object that is missing or
  * is not the one that the manifest names becomes an entry on the list of losses, which has its key;
- * all else is restored.
+ * all else is restored. What readers pass over (manifest_hidden) becomes such an entry too.
+ *
+ * Data that is there moves to a folder replaced-TIME of the directory first, and older folders of
+ * that kind go: what the directory had and never put is there until the next time.
  *
  * What the shard had acknowledged and not put went with the old directory: shard.h notes that.
  *
  * A file `restoring` is in the directory from the beginning until the manifest says that the shard
- * takes profiles (publisher_begin): a directory with it has acknowledged nothing. It says whether
- * the directory is whole. Where a crash or an error ended a restore before that, the next one
- * empties what that one made, and begins again.
+ * takes profiles (publisher_begin): a directory with it has acknowledged nothing that is in its
+ * place. It says whether data is being moved, or the directory is whole. Where a crash or an error
+ * ended a restore before that, the next one moves the rest or empties what that one made, and
+ * begins again.
  *
  * Units:     bytes.
  * Errors:    of the bucket, but for those that are losses; ERR_IO, ERR_NOMEM; ERR_CANCELED;
@@ -55,7 +60,8 @@ bool restore_is_due(const char *dir);
 bool restore_has_marker(const char *dir);
 /* One of both: nothing that the directory has was acknowledged by it. */
 bool restore_is_idle(const char *dir);
-/* Makes the directory whole; the marker stays. Also of a manifest that names nothing. */
+/* Sets aside what is there and makes the directory whole; the marker stays. Also of a manifest that
+ * names nothing. */
 MUST_CHECK enum err_code restore_run(
 	const struct restore_options *o, struct restore_done *done, struct err *err);
 /* The marker goes: from now on the directory may take profiles. */
@@ -68,5 +74,21 @@ MUST_CHECK enum err_code restore_end(struct fs *fs, const char *dir, struct err 
  */
 MUST_CHECK enum err_code forget_dropped(
 	struct fs *fs, const char *dir, const struct manifest *m, size_t *n, struct err *err);
+
+/* ---- aside.c: data that moves to a folder ---- */
+
+#define ASIDE_PREFIX "replaced-"
+#define ASIDE_NAME_BYTES 64u
+
+extern const char *const restore_made[]; /* files and folders of a directory's data; ends in NULL */
+
+/* Notes in the marker that data is to be moved, and where. */
+MUST_CHECK enum err_code aside_begin(struct fs *fs, const char *dir, const char *marker,
+	char out[ASIDE_NAME_BYTES], struct err *err);
+/* The marker says so. */
+bool aside_is_under_way(const char *marker, char out[ASIDE_NAME_BYTES]);
+/* Moves what has not moved yet; then folders of earlier times go. */
+MUST_CHECK enum err_code aside_move(
+	struct fs *fs, const char *dir, const char *name, struct err *err);
 
 #endif

@@ -488,8 +488,8 @@ static enum err_code round_compare(struct round *r, struct err *err)
 
 	mutex_lock(&p->lock);
 	if (!(rc = compare_locked(r, err))) {
-		r->complete = !r->rc && round_is_complete_locked(r, true);
-		if (!r->rc && r->through_ns > p->m.through_ns && round_is_complete_locked(r, false))
+		r->complete = !r->rc && round_is_complete_locked(r);
+		if (r->complete && r->through_ns > p->m.through_ns)
 			p->m.through_ns = r->through_ns;
 		round_find_wanted(r);
 	}

@@ -182,7 +182,7 @@ static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 	struct restore_done done;
 	enum err_code rc;
 
-	if (!restore_is_due(o.dir))
+	if (!publisher_is_behind(s->p) && !restore_is_due(o.dir))
 		return ERR_OK;
 	if ((rc = publisher_want_loss(s->p, err)) || (rc = restore_run(&o, &done, err)))
 		return rc;
@@ -341,6 +341,19 @@ static enum err_code shard_node_take(struct shard_node *s, struct err *err)
 
 static void cluster_shard_look_thread(void *ctx);
 
+/* The directory is open, so it cannot be made anew. What it took and told nobody of is a loss: the
+ * next start notes it, as the manifest is not `complete` any more. */
+static enum err_code shard_node_end_late(struct shard_node *s, struct err *err)
+{
+	enum err_code rc = publisher_begin(s->p, err);
+
+	return rc ? rc :
+				err_set(err, ERR_EXISTS,
+					"shard %s went on in another data directory while the bucket was away: this "
+					"server ends, and its next start restores the directory from the bucket",
+					s->o.name);
+}
+
 /* Nothing is written to the bucket before the lease is had. */
 enum err_code shard_take_late(struct shard_node *s, struct err *err)
 {
@@ -348,6 +361,8 @@ enum err_code shard_take_late(struct shard_node *s, struct err *err)
 
 	if (!s->taken && !(rc = publisher_take(s->p, false, err)))
 		s->taken = true;
+	if (!rc && publisher_is_behind(s->p))
+		rc = shard_node_end_late(s, err);
 	if (rc == ERR_EXISTS)
 		atomic_store(&s->refused, true);
 	if (rc || (rc = shard_node_note_unsent(s, s->db->losses, err)))
@@ -364,7 +379,7 @@ static void cluster_shard_late_thread(void *ctx)
 
 	while (!ended) { /* until the lease is had, or another server has it, or the end */
 		if ((rc = shard_take_late(s, &err)) == ERR_EXISTS)
-			log_error("cluster", "another server has the shard", LOG_E(&err));
+			log_error("cluster", "another server took the shard", LOG_E(&err));
 		else if (rc && rc != ERR_CANCELED)
 			log_warn("cluster", "still nothing is published", LOG_E(&err));
 		ended = !rc || rc == ERR_EXISTS;

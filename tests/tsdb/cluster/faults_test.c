@@ -3,6 +3,8 @@
 #include "base/thread.h"
 #include "tests/check.h"
 #include "tests/tsdb/cluster/scene.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/lists/losses.h"
 
 static struct scene s;
 
@@ -234,6 +236,54 @@ TEST(a_snapshot_where_files_are_missing)
 	scene_settle(&s);
 	CHECK_SCENE(&s, "0: 1-2; 10: 1-2 3-3; 20: 1-2; 30: 1-1");
 	scene_check_rows(&s, "after the snapshot");
+	SCENE_END(&s);
+}
+
+/*
+ * A machine lost its power, and its disk had not kept what it said was synced: the window goes on
+ * with other batches of the numbers that the bucket has. A snapshot takes the place of all.
+ */
+TEST(a_window_that_lost_batches)
+{
+	char was[128], owner[128];
+	struct buf token = { 0 };
+
+	REQUIRE(scene_open(&s));
+	snprintf(was, sizeof(was), "../%s.was", strrchr(s.town.f.dir, '/') + 1);
+	snprintf(owner, sizeof(owner), "%s/" LEASE_OWNER_FILE, s.town.f.dir);
+	town_fill(&s.town, 2, 2, T0, T0 + 2, 1);
+	REQUIRE(scene_start(&s));
+	scene_settle(&s);
+	scene_crash(&s);
+	db_close(s.town.f.db);
+	s.town.f.db = NULL;
+	town_copy(&s.town, ".", was);
+	REQUIRE(fixture_reopen(&s.town.f));
+	REQUIRE(scene_start(&s));
+	town_fill(&s.town, 2, 2, T0 + 2, T0 + 5, 1);
+	scene_settle(&s);
+	scene_crash(&s);
+	db_close(s.town.f.db);
+	s.town.f.db = NULL;
+	REQUIRE_OK(fs_read_file(owner, 256, &token, &s.err), &s.err);
+	REQUIRE_OK(fs_remove_tree(&fs_posix, s.town.f.dir, &s.err), &s.err);
+	REQUIRE_OK(fs_mkdir_all(&fs_posix, s.town.f.dir, &s.err), &s.err);
+	town_copy(&s.town, was, ".");
+	REQUIRE_OK(fs_write_file(&fs_posix, owner, buf_str(&token), &s.err), &s.err);
+	snprintf(was, sizeof(was), "%s.was", s.town.f.dir);
+	REQUIRE_OK(fs_remove_tree(&fs_posix, was, &s.err), &s.err);
+	for (size_t i = 0; i < s.town.n; i++)
+		s.town.rows[i].deleted |= s.town.rows[i].ts_s > T0 + 2;
+	REQUIRE(fixture_reopen(&s.town.f));
+	REQUIRE(scene_start(&s));
+	CHECK(losses_has(s.town.f.db->losses, STR("head/1080000 after batch 8")));
+	for (int at = 5; at < 10; at++) { /* the first round has fewer, then as many, then more */
+		town_fill(&s.town, 2, 2, T0 + at, T0 + at + 1, 1);
+		scene_settle(&s);
+		scene_check_objects(&s, "lost batches", false);
+		scene_check_rows_alone(&s, "lost batches");
+	}
+	buf_release(&token);
 	SCENE_END(&s);
 }
 

@@ -502,3 +502,59 @@ TEST(shards_come_and_go)
 	cluster_close(c);
 	close_world();
 }
+
+/* ---- what the shard lost on its disk ---- */
+
+static void lose(const char *what)
+{
+	char path[160];
+
+	scene_stop(&s);
+	db_close(s.town.f.db);
+	s.town.f.db = NULL;
+	snprintf(path, sizeof(path), "%s/%s", s.town.f.dir, what);
+	REQUIRE_OK(fs_remove_tree(&fs_posix, path, &s.err), &s.err);
+	REQUIRE(fixture_reopen(&s.town.f));
+	REQUIRE(scene_start(&s));
+}
+
+/* A window that meets no other is shown. */
+TEST(a_window_that_the_shard_lost)
+{
+	REQUIRE(open_world());
+	REQUIRE(scene_start(&s));
+	fill(0, 40);
+	put();
+	lose("head/1080010");
+	fill(40, 50);
+	put();
+	CHECK_SCENE(&s, "0: 1-8; 10: 1-8 kept; 20: 1-8; 30: 1-8; 40: 1-8");
+	follow();
+	CHECK_INT(count_rows(follower_db(f)), 40);
+	CHECK(!tells(0, 60, "not shown"));
+	close_world();
+}
+
+/* The shard goes on in a new window of the same time, and gives numbers of the lost one again. */
+TEST(a_window_that_was_lost_and_another_one_of_its_time)
+{
+	REQUIRE(open_world());
+	REQUIRE(scene_start(&s));
+	fill(0, 35);
+	put();
+	follow();
+	CHECK_INT(count_rows(follower_db(f)), 28);
+	lose("head/1080030");
+	fill(35, 45);
+	put();
+	CHECK_INT((scene_look(&s), s.m.windows_n), 6);
+	for (unsigned i = 0; i < 2; i++) { /* one that knew the lost window, and a new one */
+		follow();
+		CHECK_INT(count_rows(follower_db(f)), 32);
+		CHECK(tells(30, 40, "that the shard lost or that another data directory had"));
+		CHECK(!tells(0, 30, "not shown"));
+		close_follower();
+		REQUIRE(open_follower());
+	}
+	close_world();
+}

@@ -29,10 +29,10 @@ static struct manifest sample(void)
 				.session = STR(TOKEN),
 					.host = STR("h\"1"), .generation = 3, .since_ns = 1, .written_ns = 2,
 						.through_ns = 3, .interval_ns = 4, .lease_ns = 5, .assignment = 4,
-						.address = STR("http://a:1"), .uncompared = true, .loss_due = true,
-							.taker = STR(TAKER), .taker_generation = 2, .lives = 2,
-								.ids = { 10, 11 }, .windows = windows, .windows_n = 2,
-								.blocks = blocks, .blocks_n = 2, .gone = gone, .gone_n = 2 };
+						.address = STR("http://a:1"), .loss_due = true, .taker = STR(TAKER),
+						.taker_generation = 2, .ids = { 10, 11 }, .windows = windows,
+						.windows_n = 2, .blocks = blocks, .blocks_n = 2, .gone = gone,
+						.gone_n = 2 };
 
 	blocks[0] = (struct manifest_block){ .min_ns = 1, .max_ns = 5, .level = 2, .raw = true };
 	blocks[0].rows = (struct manifest_file){ 1000, 1 };
@@ -56,7 +56,7 @@ static struct manifest sample(void)
 static const char text_of_sample[] =
 	"{\"version\":1,\"shard\":\"a-1\",\"owner\":\"" TOKEN "\",\"session\":\"" TOKEN "\","
 	"\"host\":\"h\\\"1\",\"generation\":3,\"since_ns\":1,\"written_ns\":2,\"through_ns\":3,"
-	"\"interval_ns\":4,\"lease_ns\":5,\"lives\":2,\"stopped\":false,\"uncompared\":true,"
+	"\"interval_ns\":4,\"lease_ns\":5,\"stopped\":false,"
 	"\"loss_due\":true,\"taker\":\"" TAKER "\",\"taker_generation\":2,"
 	"\"assignment\":4,\"address\":\"http://a:1\","
 	"\"files\":{\"ids\":{\"bytes\":10,\"xxh3\":\"000000000000000b\"}},"
@@ -113,10 +113,10 @@ TEST(complete_or_not)
 		bool stopped, complete;
 		const char *text;
 	} rows[] = {
-		{ false, false, "\"stopped\":false,\"uncompared\"" },
-		{ true, true, "\"stopped\":true,\"uncompared\"" },
-		{ false, true, "\"stopped\":false,\"complete\":true,\"uncompared\"" },
-		{ true, false, "\"stopped\":true,\"complete\":false,\"uncompared\"" },
+		{ false, false, "\"stopped\":false,\"loss_due\"" },
+		{ true, true, "\"stopped\":true,\"loss_due\"" },
+		{ false, true, "\"stopped\":false,\"complete\":true,\"loss_due\"" },
+		{ true, false, "\"stopped\":true,\"complete\":false,\"loss_due\"" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -266,7 +266,7 @@ TEST(what_is_refused)
 			"window: member \"apart\" is missing or wrong" },
 		{ "\"apart\":true}],\"gone", "\"apart\":1}],\"gone", ERR_CORRUPT,
 			"block: member \"apart\" is missing or wrong" },
-		{ "\"lives\":2", "\"lives\":-2", ERR_CORRUPT,
+		{ "\"stopped\":false", "\"stopped\":false,\"lives\":-2", ERR_CORRUPT,
 			"manifest: member \"lives\" is missing or wrong" },
 		{ "\"lease_ns\":5", "\"lease_ns\":-5", ERR_CORRUPT,
 			"manifest: member \"lease_ns\" is missing or wrong" },
@@ -277,7 +277,7 @@ TEST(what_is_refused)
 		{ TAKER, "f00", ERR_CORRUPT, "manifest: member \"taker\" is missing or wrong" },
 		{ "\"taker_generation\":2", "\"taker_generation\":-2", ERR_CORRUPT,
 			"manifest: member \"taker_generation\" is missing or wrong" },
-		{ "\"uncompared\":true", "\"uncompared\":1", ERR_CORRUPT,
+		{ "\"stopped\":false", "\"stopped\":false,\"uncompared\":1", ERR_CORRUPT,
 			"manifest: member \"uncompared\" is missing or wrong" },
 		{ "\"stopped\":false", "\"stopped\":false,\"complete\":1", ERR_CORRUPT,
 			"manifest: member \"complete\" is missing or wrong" },

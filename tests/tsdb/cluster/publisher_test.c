@@ -203,77 +203,6 @@ TEST(objects_without_a_name_are_removed)
 
 /* ---- directories ---- */
 
-/* A directory without its blocks does not make the bucket forget them. */
-TEST(a_lost_directory_takes_nothing_with_it)
-{
-	REQUIRE(scene_open(&s));
-	fill(0, 60);
-	town_compact(&s.town);
-	REQUIRE(scene_start(&s));
-	scene_settle(&s);
-	scene_stop(&s);
-	db_close(s.town.f.db);
-	s.town.f.db = NULL;
-	REQUIRE_OK(fs_remove_tree(&fs_posix, s.town.f.dir, &s.err), &s.err);
-	REQUIRE(fixture_reopen(&s.town.f));
-	for (unsigned i = 0; i < 3; i++) { /* also after it was the owner */
-		REQUIRE(scene_start(&s));
-		scene_settle(&s);
-		CHECK_SCENE(&s,
-			"block 1 kept; block 1 kept; block 1 kept; 30: 1-2 kept; 40: 1-2 kept; 50: 1-2 kept");
-		scene_check_objects(&s, "lost", true);
-		scene_crash(&s);
-		REQUIRE(fixture_reopen(&s.town.f));
-	}
-	/* They go when they are too old. */
-	s.town.f.o.retention_ns = 100 * SEC;
-	REQUIRE(fixture_reopen(&s.town.f));
-	fill(115, 135);
-	REQUIRE(scene_start(&s));
-	scene_settle(&s);
-	CHECK_SCENE(&s, "30: 1-2 kept; 40: 1-2 kept; 50: 1-2 kept; 110: 1-1; 120: 1-2; 130: 1-1");
-	SCENE_END(&s);
-}
-
-/* A directory that is older than the manifest, as a backup is, has the same token. */
-TEST(an_older_directory_takes_nothing_with_it)
-{
-	char backup[128];
-
-	REQUIRE(scene_open(&s));
-	fill(0, 30);
-	REQUIRE(scene_start(&s));
-	scene_settle(&s);
-	scene_stop(&s);
-	db_close(s.town.f.db);
-	s.town.f.db = NULL;
-	snprintf(backup, sizeof(backup), "../%s.old", strrchr(s.town.f.dir, '/') + 1);
-	town_copy(&s.town, ".", backup);
-	REQUIRE(fixture_reopen(&s.town.f));
-	fill(30, 60);
-	town_compact(&s.town);
-	REQUIRE(scene_start(&s));
-	scene_settle(&s);
-	CHECK_SCENE(&s, "block 1; block 1; block 1; 30: 1-2; 40: 1-2; 50: 1-2");
-	scene_stop(&s);
-	db_close(s.town.f.db);
-	s.town.f.db = NULL;
-	REQUIRE_OK(fs_remove_tree(&fs_posix, s.town.f.dir, &s.err), &s.err);
-	REQUIRE_OK(fs_mkdir_all(&fs_posix, s.town.f.dir, &s.err), &s.err);
-	town_copy(&s.town, backup, ".");
-	snprintf(backup, sizeof(backup), "%s.old", s.town.f.dir);
-	REQUIRE_OK(fs_remove_tree(&fs_posix, backup, &s.err), &s.err);
-	REQUIRE(fixture_reopen(&s.town.f));
-	REQUIRE(scene_start(&s));
-	scene_settle(&s);
-	REQUIRE(scene_look(&s));
-	CHECK_INT(s.m.blocks_n, 3);
-	for (uint32_t i = 0; i < s.m.blocks_n; i++)
-		CHECK(s.m.blocks[i].kept);
-	scene_check_objects(&s, "older", true);
-	SCENE_END(&s);
-}
-
 /* A block that is lost here is on the list of losses, and stays in the bucket. */
 TEST(a_lost_block_stays_in_the_bucket)
 {
@@ -304,6 +233,12 @@ TEST(a_lost_block_stays_in_the_bucket)
 	scene_settle(&s);
 	CHECK_SCENE(&s, "block 3; block 1 kept; 120: 1-2; 130: 1-2; 140: 1-2");
 	scene_check_objects(&s, "lost block", true);
+	/* It goes when it is too old. */
+	db_set_retention(s.town.f.db, 125 * SEC, 0, 0);
+	fill(150, 170);
+	town_compact(&s.town);
+	scene_settle(&s);
+	CHECK_SCENE(&s, "block 3; block 1; block 1; 140: 1-2; 150: 1-2; 160: 1-2");
 	SCENE_END(&s);
 }
 
@@ -386,7 +321,7 @@ TEST(another_server_takes_over)
 	publisher_status(s.p, &status);
 	CHECK_STR(str_of(publisher_state_name(status.state)), "fenced");
 	CHECK_INT(publisher_work(s.p, &s.err), ERR_EXISTS);
-	CHECK_SCENE(&s, "0: 1-2 kept; 10: 1-2 kept");
+	CHECK_SCENE(&s, "0: 1-2; 10: 1-2");
 	scene_stop(&s);
 	REQUIRE(scene_look(&s));
 	CHECK(!s.m.stopped);
