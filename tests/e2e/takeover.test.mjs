@@ -1,7 +1,7 @@
 // Who owns a shard: servers that are taken over, copies of a data directory, a bucket that is away at the start.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { S3 } from '../s3_client.mjs';
 import { S3Fake } from '../s3_fake.mjs';
 import { freePort, join, query, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
@@ -59,6 +59,38 @@ test('of a data directory and its copy one publishes', async (t) => {
     assert.deepEqual([functions, warnings], [sums(list), []]);
     return true;
   });
+});
+
+test('two servers with a disk each take turns: all that was put is answered, by either of them and a query node', async (t) => {
+  const { fake, s3 } = await startFake(t);
+  const cluster = new Cluster(t, { dir: scratch(t), store: fake, args: ['--shard.lease=4s'] });
+  const list = [];
+  const turn = async (place, n) => {
+    cluster.places.set('shard-0', place);
+    const server = await cluster.shard(0);
+    list.push(...await push(cluster, 'shard-0', n));
+    await published(s3, 'shard-0', Date.now() / 1000);
+    return server;
+  };
+  await turn('one', 5);
+  await cluster.kill('shard-0');
+  await turn('other', 6);
+  await cluster.kill('shard-0');
+  const back = await turn('one', 7);
+  assert.match(back.err, /the data directory is not the one that published last: its data was set aside" folder=\S+\/replaced-\d{8}T\d{6}Z /);
+  assert.equal(readdirSync(join(back.dir, 'data')).filter((name) => name.startsWith('replaced-')).length, 1);
+  await cluster.node(0);
+  for (const name of ['shard-0', 'query-0'])
+    await until(`${name} has each profile once`, 60, async () => {
+      const { functions, warnings } = await stored(cluster.get(name));
+      assert.deepEqual(functions, sums(list));
+      assert.ok(warnings.every((warning) => UNSENT.test(warning)), warnings.join('\n'));
+      return true;
+    });
+  // It goes on as the same directory.
+  await cluster.kill('shard-0');
+  const again = await turn('one', 3);
+  assert.doesNotMatch(again.err, /set aside/);
 });
 
 /** Pushes a profile to one server after the other until one of them acknowledges it; each is a series of its own. */
