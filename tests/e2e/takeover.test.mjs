@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { S3 } from '../s3_client.mjs';
 import { S3Fake } from '../s3_fake.mjs';
-import { freePort, join, query, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
+import { epitool, finish, freePort, join, query, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
 import { call, connect, grpcPort, recorded } from './otlp_requests.mjs';
 import { bucketSection, Cluster, profile, Pusher, stored, sums, UNSENT } from './shards.mjs';
 
@@ -78,7 +78,12 @@ test('two servers with a disk each take turns: all that was put is answered, by 
   await cluster.kill('shard-0');
   const back = await turn('one', 7);
   assert.match(back.err, /the data directory is not the one that published last: its data was set aside" folder=\S+\/replaced-\d{8}T\d{6}Z /);
-  assert.equal(readdirSync(join(back.dir, 'data')).filter((name) => name.startsWith('replaced-')).length, 1);
+  const folders = readdirSync(join(back.dir, 'data')).filter((name) => name.startsWith('replaced-'));
+  assert.equal(folders.length, 1);
+  const inside = await finish(t, epitool, ['query', `--data=${join(back.dir, 'data', folders[0])}`, '--start=-1h',
+    'total(process_cpu:samples{job="calls"})']);
+  assert.equal(inside.code, 0, inside.err);
+  assert.ok(inside.out.includes('shard-0-0'), inside.out);
   await cluster.node(0);
   for (const name of ['shard-0', 'query-0'])
     await until(`${name} has each profile once`, 60, async () => {

@@ -2,13 +2,13 @@
  * Shard: a data directory that is published in the bucket under a name.
  *
  * shard_start takes the lease of the name, makes the directory anew of what the bucket has where it
- * has no data (restore.h), opens the database, and begins to publish it (publisher.h). Blocks that
- * are in the bucket, and older than the local retention, are read there from then on: their tables
- * on the disk go.
+ * has no data or is not the one that published last (lease.h, restore.h), opens the database, and
+ * begins to publish it (publisher.h). Blocks that are in the bucket, and older than the local
+ * retention, are read there from then on: their tables on the disk go.
  *
  * Where the bucket is away at the start, a directory that was the shard's before is opened all the
  * same: what it stores is published once the bucket is back and the lease is had. If another server
- * has it then, this one is fenced.
+ * has it then, or had it meanwhile, this one counts as fenced.
  *
  * shard_check_lease says if what the database stores may be acknowledged: not before the lease is
  * had, nor while it was not confirmed for its time, as another server may have the name then and
@@ -70,9 +70,10 @@ void shard_abandon(struct shard_node *s); /* the same without a request, as a cr
 /* NULL: it has not started. */
 struct db *shard_db(struct shard_node *s);
 struct publisher *shard_publisher(struct shard_node *s);
-/* For tests: what the thread does of a shard that started without the bucket. */
+/* For tests: what the thread does of a shard that started without the bucket. ERR_EXISTS: another
+ * server has the lease, or had it and the next start has to restore the directory. */
 MUST_CHECK enum err_code shard_take_late(struct shard_node *s, struct err *err);
-/* Another server has the name: this one must end, its rows reach nobody. */
+/* Another server took the name: this one must end, its rows reach nobody. */
 bool shard_is_fenced(const struct shard_node *s);
 /* Nobody else can have the lease; else another server may have it, whether or not this one knows
  * that. Asks nobody. */

@@ -411,7 +411,7 @@ TEST(a_late_start_finds_another_manifest)
 	close_two();
 }
 
-/* ---- power cuts ---- */
+/* ---- crashes ---- */
 
 static struct disk *disk;
 
@@ -431,18 +431,15 @@ static bool two_in_order(void)
 	town_compact(&t);
 	settle();
 	stop();
-	disk = disk_open(t.f.dir);
-	own.db.fs = disk_fs(disk);
-	own.db.store = disk_store(disk);
 	use(false);
 	return true;
 }
 
-static void check_after_cut(uint64_t nth, bool complete)
+static void check_after_crash(const char *name, uint64_t nth, bool complete)
 {
 	char what[64];
 
-	snprintf(what, sizeof(what), "operation %u", (unsigned)nth);
+	snprintf(what, sizeof(what), "%s %u", name, (unsigned)nth);
 	if (!start()) {
 		CHECK_FAIL("%s: %s", what, err.msg);
 		return;
@@ -468,13 +465,17 @@ static bool cut_at(uint64_t nth)
 		CHECK_FAIL("%s", err.msg);
 		return false;
 	}
+	disk = disk_open(t.f.dir);
+	own.db.fs = disk_fs(disk);
+	own.db.store = disk_store(disk);
+	use(false);
 	disk_power_cut_at(disk, nth);
 	(void)!start();
 	cut = disk_is_cut(disk);
 	disk_power_cut(disk);
 	crash();
 	disk_restore(disk, nth);
-	check_after_cut(nth, look_in_bucket() && in_bucket.complete);
+	check_after_crash("operation", nth, look_in_bucket() && in_bucket.complete);
 	crash();
 	disk_close(disk);
 	close_two();
@@ -488,4 +489,41 @@ TEST(a_power_cut_while_a_directory_is_replaced)
 	while (cut_at(n))
 		n += CHECK_STEP;
 	CHECK(n > 30);
+}
+
+/* The store is gone after so many requests of such a start, of which the last one was done or not.
+ * False: they were enough. */
+static bool gone_after(unsigned left, bool last_is_done)
+{
+	bool over;
+
+	if (!two_in_order()) {
+		CHECK_FAIL("%s", err.msg);
+		return false;
+	}
+	mutex_lock(&fake.lock);
+	fake.limited = true;
+	fake.left = left;
+	fake.last_is_done = last_is_done;
+	mutex_unlock(&fake.lock);
+	(void)!start(); /* without a word of the store it begins late */
+	mutex_lock(&fake.lock);
+	over = fake.left == 0;
+	fake.limited = fake.last_is_done = false;
+	mutex_unlock(&fake.lock);
+	crash();
+	check_after_crash("request", left, true);
+	close_two();
+	return over;
+}
+
+TEST(a_store_that_is_gone_while_a_directory_is_replaced)
+{
+	unsigned n = 0;
+
+	while (gone_after(n, false))
+		n += CHECK_STEP;
+	CHECK(n > 10);
+	for (n = 1; gone_after(n, true);)
+		n += CHECK_STEP;
 }
