@@ -40,8 +40,9 @@ MUST_CHECK enum err_code inspect_rebuild(struct inspect *inspect, struct str sha
 
 /*
  * Writes such a manifest where there is none, or one that cannot be read (ERR_INVALID: it can), and
- * says `stopped`. First it waits for wait_ns (0: LEASE_MIN_NS; -1: not at all): a shard that runs
- * writes its manifest in that time, ERR_EXISTS.
+ * says `stopped` and not `complete`: whichever directory takes it over is made of it, and notes a
+ * loss from the newest time on that is there. First it waits for wait_ns (0: LEASE_MIN_NS; -1: not
+ * at all): a shard that runs writes its manifest in that time, ERR_EXISTS.
  */
 MUST_CHECK enum err_code inspect_repair(
 	struct inspect *inspect, struct str shard, int64_t wait_ns, struct err *err);
