@@ -83,6 +83,8 @@ static void follower_keep(struct follow_round *r)
 	f->missing_cap = r->missing_cap;
 	f->unread = r->unread;
 	f->unread_n = r->unread_n;
+	if (!f->unread_n)
+		f->read_failed = (struct err){ 0 };
 	if ((f->in_part = r->again)) {
 		f->is.failed = r->first;
 	} else {

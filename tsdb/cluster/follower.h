@@ -58,8 +58,9 @@ MUST_CHECK enum err_code follower_look(struct follower *f, struct err *err);
 bool follower_has_unread(struct follower *f, int64_t *start_ns);
 /*
  * Reads the newest unread window to its end; several segments are fetched ahead. NULL: nobody is
- * asked in between. ERR_OK: it is read as far as it can be, or was stopped. Errors are those of the
- * bucket, of the window's store, and of looks in between; what was read stays.
+ * asked in between. ERR_OK: it is read as far as it can be, or was stopped. Where one fails the
+ * next older one is read, and the error is given afterwards: the bucket's, the store's, or that of
+ * a look in between. What was read stays.
  */
 enum follower_between {
 	FOLLOWER_GO_ON,

@@ -138,25 +138,68 @@ static enum err_code follower_read_next(
 	return follower_read_note(&r, u, rc || next + 1 >= w->segments_n, NULL, err);
 }
 
+/* The newest that is older than `before_ns`; NULL: there is none. */
+static struct unread_window *follower_read_newest(const struct follower *f, int64_t before_ns)
+{
+	struct unread_window *u = NULL;
+
+	for (size_t i = 0; i < f->unread_n; i++)
+		if (f->unread[i].start_ns < before_ns)
+			u = &f->unread[i];
+	return u;
+}
+
+/* *stop: there is nothing more to do in this call. */
+static enum err_code follower_read_window(struct follower *f, int64_t start_ns, struct ahead *ahead,
+	follower_between_fn between, void *ctx, bool *stop, struct err *err)
+{
+	struct unread_window *u;
+	enum err_code rc = ERR_OK;
+
+	while (!rc && (u = follow_find_unread(f, start_ns))) {
+		switch (between ? between(ctx) : FOLLOWER_GO_ON) {
+		case FOLLOWER_STOP:
+			*stop = true;
+			return ERR_OK;
+		case FOLLOWER_LOOK:
+			rc = follower_look(f, err);
+			*stop = rc != ERR_OK;
+			break;
+		default:
+			rc = follower_read_next(f, u, ahead, err);
+			*stop = rc == ERR_CANCELED;
+			break;
+		}
+	}
+	return rc;
+}
+
+/* A window that cannot be read now does not keep older ones. */
 enum err_code follow_unread(
 	struct follower *f, follower_between_fn between, void *ctx, struct err *err)
 {
-	int64_t start_ns = f->unread[f->unread_n - 1].start_ns;
-	enum follower_between what = FOLLOWER_GO_ON;
+	enum err_code rc = ERR_OK, first = ERR_OK;
+	int64_t start_ns = INT64_MAX;
 	struct unread_window *u;
 	struct ahead *ahead;
-	enum err_code rc;
+	bool stop = false;
+	struct err why;
 
 	if ((rc = ahead_open(f->o.bucket, AHEAD_SEGMENTS, AHEAD_BYTES, &ahead, err)))
 		return rc;
-	while (!rc && (u = follow_find_unread(f, start_ns))) {
-		if (between && (what = between(ctx)) == FOLLOWER_STOP)
+	do {
+		if (!(u = follower_read_newest(f, start_ns)))
 			break;
-		if (between && what == FOLLOWER_LOOK)
-			rc = follower_look(f, err);
-		else
-			rc = follower_read_next(f, u, ahead, err);
-	}
+		start_ns = u->start_ns;
+		rc = follower_read_window(f, start_ns, ahead, between, ctx, &stop, &why);
+		if (rc && !first)
+			first = err_copy(err, &why);
+	} while (rc && !stop);
 	ahead_close(ahead);
-	return rc;
+	if (first && f->unread_n) {
+		mutex_lock(&f->lock);
+		f->read_failed = *err;
+		mutex_unlock(&f->lock);
+	}
+	return first;
 }
