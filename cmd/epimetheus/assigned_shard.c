@@ -95,15 +95,15 @@ static enum err_code assigned_shard_append(
 	return a->to->ops->append(a->to, p, done, ctx, err);
 }
 
-static enum err_code assigned_shard_append_numbers(struct sink *s, const struct sink_number *v,
-	size_t n, sink_done_fn done, void *ctx, struct err *err)
+static enum err_code assigned_shard_append_numbers(struct sink *s,
+	const struct sink_number *numbers, size_t n, sink_done_fn done, void *ctx, struct err *err)
 {
 	struct assigned_shard *a = (struct assigned_shard *)s;
 	enum err_code rc;
 
 	if (a->node && (rc = assignment_node_check(a->node, err)))
 		return rc;
-	return a->to->ops->append_numbers(a->to, v, n, done, ctx, err);
+	return a->to->ops->append_numbers(a->to, numbers, n, done, ctx, err);
 }
 
 static const struct sink_ops assigned_ops = { .append = assigned_shard_append,

@@ -12,6 +12,7 @@
 #include "cmd/epimetheus/cluster_view.h"
 #include "cmd/epimetheus/rules_lease.h"
 #include "cmd/epimetheus/rules_state.h"
+#include "cmd/epimetheus/shard_join.h"
 #include "cmd/epimetheus/shard_lists.h"
 #include "cmd/shared/bucket_options.h"
 #include "tsdb/cluster/assignment/assignment_node.h"
@@ -220,50 +221,6 @@ static enum err_code storage_open_bucket(struct storage *s, const struct config 
 	return remote_open(&with, &s->remote, err);
 }
 
-/*
- * Nothing is scraped yet, so the manifest may say the newest number from its first write on: then
- * nobody waits for what this server did before.
- */
-static enum err_code storage_open_assignment(struct storage *s, struct err *err)
-{
-	const struct assignment_node_options o = { .bucket = s->look_bucket,
-		.shard = s->o->shard_name,
-		.dir = s->o->data_dir,
-		.total = s->o->shard_total,
-		.lease_ns = lease_time_ns(s->o->segment_interval_ns, s->o->lease_ns),
-		.look_ns = s->o->segment_interval_ns < ASSIGNMENT_LOOK_NS ? s->o->segment_interval_ns :
-																	ASSIGNMENT_LOOK_NS };
-	struct assignment_rule *rule;
-	enum err_code rc;
-
-	if (!s->o->shard_join)
-		return ERR_OK;
-	starting_say(s->waiting, "reads the assignment of shards");
-	if ((rc = fs_mkdir_all(&fs_posix, s->o->data_dir, err)) ||
-		(rc = assignment_node_open(&o, &s->assignment, err)))
-		return rc;
-	rule = assignment_node_rule(s->assignment);
-	publisher_set_assignment(shard_publisher(s->shard), assignment_rule_of(rule)->number);
-	assignment_rule_unref(rule);
-	return ERR_OK;
-}
-
-/* The name is this server's now. Without the bucket it joins later. */
-static enum err_code storage_join(struct storage *s, struct err *err)
-{
-	enum err_code rc;
-
-	if (!s->o->shard_join || !shard_lease_is_sure(s->shard))
-		return ERR_OK;
-	starting_say(s->waiting, "joins the other shards");
-	if (!(rc = assignment_node_join(s->assignment, err)))
-		return ERR_OK;
-	if (rc != ERR_UNAVAILABLE && rc != ERR_TIMEOUT)
-		return err_wrap(err, rc, "join the shards of the bucket");
-	log_warn("main", "this shard has not joined the others yet, and tries again", LOG_E(err));
-	return ERR_OK;
-}
-
 static enum err_code storage_open_shard(struct storage *s, struct err *err)
 {
 	struct shard_options o = shard_options_of(s, s->o->shard_name);
@@ -272,9 +229,11 @@ static enum err_code storage_open_shard(struct storage *s, struct err *err)
 	o.waiting = s->waiting;
 	s->starting = true;
 	starting_say(s->waiting, "asks the bucket for the lease of shard %s", o.name);
-	if ((rc = shard_open(&o, &s->shard, err)) || (rc = storage_open_assignment(s, err)) ||
+	if ((rc = shard_open(&o, &s->shard, err)) ||
+		(rc = shard_join_open(s->o, s->look_bucket, s->shard, s->waiting, &s->assignment, err)) ||
 		(rc = thread_start(&s->watch, "storage-watch", storage_watch, s, err)) ||
-		(rc = shard_start(s->shard, err)) || (rc = storage_join(s, err)))
+		(rc = shard_start(s->shard, err)) ||
+		(rc = shard_join_now(s->assignment, s->shard, s->waiting, err)))
 		return rc;
 	mutex_lock(&s->lock);
 	s->starting = false;

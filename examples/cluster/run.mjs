@@ -140,7 +140,7 @@ class Cluster {
     writeFileSync('epimetheus.yml', text);
     copyFileSync(join(root, own, 'rules.yml'), 'rules.yml');
     this.bucket = `${values.endpoint}/${values.bucket}/${values.prefix}`;
-    const server = (name, port, about, args) => this.add({ name, port, about, program: epimetheus, env: store.env, path: '/-/ready',
+    const server = (name, port, about, args) => this.addMember({ name, port, about, program: epimetheus, env: store.env, path: '/-/ready',
       args: ['--config.file=epimetheus.yml', `--storage.tsdb.path=data/${name}`, `--web.listen-address=127.0.0.1:${port}`, ...args] });
     for (const i of range(NODES)) server(`query-${i}`, this.ports[i], 'query node: all profiles', ['--mode=query', '--storage.bucket.poll-interval=2s']);
     this.storeEnv = store.env;
@@ -156,7 +156,7 @@ class Cluster {
     this.targets('members', [{ targets: this.ports.map((port) => `127.0.0.1:${port}`) }]);
   }
 
-  add(options) {
+  addMember(options) {
     this.members.set(options.name, new Member({ ...options, ended: (name, how) => this.ended(name, how) }));
   }
 
@@ -183,7 +183,7 @@ class Cluster {
     const shops = ports.flatMap((list, shard) => list.map((port, i) => ({ port, version: `v${i + 1}`, name: `shop-${shard * SHOPS + i}`,
       about: `demo, version v${i + 1}, scraped by shard-${shard}` })));
     for (const { port, version, name, about } of shops)
-      this.add({ name, port, about, env, program: this.shop, path: '/debug/pprof/',
+      this.addMember({ name, port, about, env, program: this.shop, path: '/debug/pprof/',
         args: [`--listen=127.0.0.1:${port}`, `--version-label=${version}`, '--load=12'] });
     await this.beginMembers(shops.map(({ name }) => this.members.get(name)));
     this.targets('shop', shops.map(({ port, version, name }) =>

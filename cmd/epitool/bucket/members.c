@@ -49,24 +49,24 @@ static struct str members_time(struct arena *a, int64_t ns)
 	return s.ptr ? s : STR("");
 }
 
-static enum err_code members_read(struct bucket *b, const struct assignment *s, struct arena *a,
-	struct members_row **out, uint32_t *n, struct err *err)
+static enum err_code members_read_all(struct bucket *b, const struct assignment *list,
+	struct arena *a, struct members_row **out, uint32_t *n, struct err *err)
 {
-	const struct assignment_version *newest = assignment_newest(s);
+	const struct assignment_version *newest = assignment_newest(list);
 	struct members_row *rows;
 	struct str *names;
 	enum err_code rc;
 	uint32_t all;
 
 	*n = 0;
-	if ((rc = assignment_names(s, a, &names, &all, err)))
+	if ((rc = assignment_names(list, a, &names, &all, err)))
 		return rc;
 	if (!(rows = arena_array(a, struct members_row, all + 1u)))
 		return arena_fail(a, "shards", err);
 	for (uint32_t i = 0; i < all; i++) {
 		struct members_row r = { .name = names[i],
 			.in = assignment_version_has(newest, names[i]),
-			.drained = assignment_is_drained(s, names[i]) };
+			.drained = assignment_is_drained(list, names[i]) };
 		struct manifest_key key = manifest_key_of(names[i]);
 
 		if (atomic_load(&interrupted))
@@ -82,7 +82,7 @@ static enum err_code members_read(struct bucket *b, const struct assignment *s, 
 	return ERR_OK;
 }
 
-static void members_print_json(struct buf *out, struct arena *a, const struct assignment *s,
+static void members_print_json(struct buf *out, struct arena *a, const struct assignment *list,
 	const struct members_row *rows, uint32_t n)
 {
 	struct json j;
@@ -90,9 +90,9 @@ static void members_print_json(struct buf *out, struct arena *a, const struct as
 	json_init(&j, out);
 	json_object(&j);
 	json_key(&j, "assignment");
-	json_u64(&j, s->number);
+	json_u64(&j, list->number);
 	json_key(&j, "keepsSince");
-	json_str(&j, members_time(a, assignment_newest(s)->since_ns));
+	json_str(&j, members_time(a, assignment_newest(list)->since_ns));
 	json_key(&j, "shards");
 	json_array(&j);
 	for (uint32_t i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static void members_print_json(struct buf *out, struct arena *a, const struct as
 	buf_add_char(out, '\n');
 }
 
-static void members_print_table(struct buf *out, struct arena *a, const struct assignment *s,
+static void members_print_table(struct buf *out, struct arena *a, const struct assignment *list,
 	const struct members_row *rows, uint32_t n)
 {
 	static const char *const titles[] = { "shard", "is", "state", "follows", "written", "address" };
@@ -127,8 +127,8 @@ static void members_print_table(struct buf *out, struct arena *a, const struct a
 
 	buf_printf(out,
 		"assignment %" PRIu64 ": %" PRIu32 " shard%s, keeps pushes from " STR_FMT " on\n",
-		s->number, assignment_newest(s)->n, assignment_newest(s)->n == 1 ? "" : "s",
-		STR_ARG(members_time(a, assignment_newest(s)->since_ns)));
+		list->number, assignment_newest(list)->n, assignment_newest(list)->n == 1 ? "" : "list",
+		STR_ARG(members_time(a, assignment_newest(list)->since_ns)));
 	text_table_init(&table, a);
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_column(&table, titles[i], i == 3);
@@ -156,7 +156,7 @@ static enum err_code members_show(struct bucket *b, bool as_json, struct err *er
 	arena_init(&a, 0);
 	if ((rc = assignment_get(b, &a, &s, NULL, err)) == ERR_NOT_FOUND)
 		rc = err_set(err, rc, "no shard of the bucket has joined others (--shard.join)");
-	if (!rc && !(rc = members_read(b, &s, &a, &rows, &n, err))) {
+	if (!rc && !(rc = members_read_all(b, &s, &a, &rows, &n, err))) {
 		(as_json ? members_print_json : members_print_table)(&out, &a, &s, rows, n);
 		rc = buf_failed(&out) ? err_nomem(err, "shards") : output_put("", buf_str(&out), err);
 	}

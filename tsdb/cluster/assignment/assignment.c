@@ -45,26 +45,26 @@ uint32_t assignment_owner(const struct assignment_version *v, uint64_t key)
 
 /* ---- finding ---- */
 
-const struct assignment_version *assignment_newest(const struct assignment *s)
+const struct assignment_version *assignment_newest(const struct assignment *list)
 {
-	return s->versions_n ? &s->versions[s->versions_n - 1] : NULL;
+	return list->versions_n ? &list->versions[list->versions_n - 1] : NULL;
 }
 
-const struct assignment_version *assignment_find(const struct assignment *s, uint64_t number)
+const struct assignment_version *assignment_find(const struct assignment *list, uint64_t number)
 {
-	uint64_t oldest = s->versions_n ? s->versions[0].number : 0;
+	uint64_t oldest = list->versions_n ? list->versions[0].number : 0;
 
-	return s->versions_n && number >= oldest && number - oldest < s->versions_n ?
-		&s->versions[number - oldest] :
+	return list->versions_n && number >= oldest && number - oldest < list->versions_n ?
+		&list->versions[number - oldest] :
 		NULL;
 }
 
-const struct assignment_version *assignment_at(const struct assignment *s, int64_t ts_ns)
+const struct assignment_version *assignment_at(const struct assignment *list, int64_t ts_ns)
 {
-	for (uint32_t i = s->versions_n; i-- > 1;)
-		if (s->versions[i].since_ns <= ts_ns)
-			return &s->versions[i];
-	return s->versions_n ? &s->versions[0] : NULL;
+	for (uint32_t i = list->versions_n; i-- > 1;)
+		if (list->versions[i].since_ns <= ts_ns)
+			return &list->versions[i];
+	return list->versions_n ? &list->versions[0] : NULL;
 }
 
 static bool assignment_has_name(const struct str *names, uint32_t n, struct str name)
@@ -89,9 +89,9 @@ bool assignment_version_has(const struct assignment_version *v, struct str name)
 	return assignment_has_name(v->shards, v->n, name);
 }
 
-bool assignment_is_drained(const struct assignment *s, struct str name)
+bool assignment_is_drained(const struct assignment *list, struct str name)
 {
-	return assignment_has_name(s->drained, s->drained_n, name);
+	return assignment_has_name(list->drained, list->drained_n, name);
 }
 
 static int assignment_by_name(const void *a, const void *b)
@@ -100,19 +100,19 @@ static int assignment_by_name(const void *a, const void *b)
 }
 
 enum err_code assignment_names(
-	const struct assignment *s, struct arena *a, struct str **out, uint32_t *n, struct err *err)
+	const struct assignment *list, struct arena *a, struct str **out, uint32_t *n, struct err *err)
 {
 	size_t all = 0, kept = 0;
 	struct str *v;
 
-	for (uint32_t i = 0; i < s->versions_n; i++)
-		all += s->versions[i].n;
+	for (uint32_t i = 0; i < list->versions_n; i++)
+		all += list->versions[i].n;
 	if (!(v = arena_array(a, struct str, all + 1)))
 		return arena_fail(a, "assignment", err);
 	all = 0;
-	for (uint32_t i = 0; i < s->versions_n; i++)
-		for (uint32_t k = 0; k < s->versions[i].n; k++)
-			v[all++] = s->versions[i].shards[k];
+	for (uint32_t i = 0; i < list->versions_n; i++)
+		for (uint32_t k = 0; k < list->versions[i].n; k++)
+			v[all++] = list->versions[i].shards[k];
 	qsort(v, all, sizeof(*v), assignment_by_name);
 	for (size_t i = 0; i < all; i++)
 		if (!kept || !str_eq(v[kept - 1], v[i]))
@@ -134,7 +134,7 @@ static void assignment_add_names(
 	json_array_end(j);
 }
 
-void assignment_print(struct buf *out, const struct assignment *s)
+void assignment_print(struct buf *out, const struct assignment *list)
 {
 	size_t start = out->len;
 	struct json j;
@@ -144,19 +144,19 @@ void assignment_print(struct buf *out, const struct assignment *s)
 	json_key(&j, "version");
 	json_u64(&j, ASSIGNMENT_VERSION);
 	json_key(&j, "number");
-	json_u64(&j, s->number);
+	json_u64(&j, list->number);
 	json_key(&j, "total");
-	json_u64(&j, s->total);
+	json_u64(&j, list->total);
 	json_key(&j, "secret");
-	json_cstr(&j, s->secret);
-	if (s->settled) {
+	json_cstr(&j, list->secret);
+	if (list->settled) {
 		json_key(&j, "settled");
-		json_u64(&j, s->settled);
+		json_u64(&j, list->settled);
 	}
 	json_key(&j, "versions");
 	json_array_begin(&j);
-	for (uint32_t i = 0; i < s->versions_n; i++) {
-		const struct assignment_version *v = &s->versions[i];
+	for (uint32_t i = 0; i < list->versions_n; i++) {
+		const struct assignment_version *v = &list->versions[i];
 
 		json_object_begin(&j);
 		json_key(&j, "number");
@@ -167,7 +167,7 @@ void assignment_print(struct buf *out, const struct assignment *s)
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	assignment_add_names(&j, "drained", s->drained, s->drained_n);
+	assignment_add_names(&j, "drained", list->drained, list->drained_n);
 	json_object_end(&j);
 	if (buf_failed(out))
 		return;
@@ -239,7 +239,7 @@ static enum err_code assignment_read_names(const json_t *object, const char *mem
 }
 
 static enum err_code assignment_read_versions(
-	const json_t *object, struct arena *a, struct assignment *s, struct err *err)
+	const json_t *object, struct arena *a, struct assignment *list, struct err *err)
 {
 	const json_t *all = json_object_get(object, "versions"), *o;
 	size_t size = json_array_size(all);
@@ -249,18 +249,18 @@ static enum err_code assignment_read_versions(
 	int64_t number;
 	uint32_t n;
 
-	if (!json_is_array(all) || !size || size > s->number)
+	if (!json_is_array(all) || !size || size > list->number)
 		return assignment_wrong("versions", err);
 	if (size > ASSIGNMENT_KNOWN_MAX) /* a file of a shard may have more than the object */
 		return err_set(err, ERR_LIMIT, "assignment: %zu versions, limit %u", size,
 			(unsigned)ASSIGNMENT_KNOWN_MAX);
-	if (!(s->versions = arena_array(a, struct assignment_version, size)))
+	if (!(list->versions = arena_array(a, struct assignment_version, size)))
 		return arena_fail(a, "assignment", err);
 	for (size_t i = 0; i < size; i++) {
 		o = json_array_get(all, i);
-		v = &s->versions[i];
+		v = &list->versions[i];
 		if (!assignment_read_int(o, "number", 1, INT64_MAX, &number) ||
-			(uint64_t)number != s->number - (size - 1 - i) ||
+			(uint64_t)number != list->number - (size - 1 - i) ||
 			!assignment_read_int(o, "since_ns", 0, TIME_MAX_NS, &v->since_ns))
 			return assignment_wrong("versions", err);
 		v->number = (uint64_t)number;
@@ -268,15 +268,15 @@ static enum err_code assignment_read_versions(
 			(rc = assignment_version_make(v, shards, n, a, err)))
 			return rc;
 	}
-	s->versions_n = (uint32_t)size;
+	list->versions_n = (uint32_t)size;
 	return ERR_OK;
 }
 
-static bool assignment_is_secret(const json_t *v)
+static bool assignment_is_secret(const json_t *value)
 {
-	struct str s = { json_string_value(v), json_string_length(v) };
+	struct str s = { json_string_value(value), json_string_length(value) };
 
-	if (!json_is_string(v) || s.len != ASSIGNMENT_SECRET_LEN)
+	if (!json_is_string(value) || s.len != ASSIGNMENT_SECRET_LEN)
 		return false;
 	for (size_t i = 0; i < s.len; i++)
 		if (!s.ptr[i] || !strchr("0123456789abcdef", s.ptr[i]))
@@ -285,7 +285,7 @@ static bool assignment_is_secret(const json_t *v)
 }
 
 static enum err_code assignment_read(
-	const json_t *object, struct arena *a, struct assignment *s, struct err *err)
+	const json_t *object, struct arena *a, struct assignment *list, struct err *err)
 {
 	const json_t *secret = json_object_get(object, "secret");
 	enum err_code rc;
@@ -300,21 +300,21 @@ static enum err_code assignment_read(
 			v, ASSIGNMENT_VERSION);
 	if (!assignment_read_int(object, "number", 1, INT64_MAX, &v))
 		return assignment_wrong("number", err);
-	s->number = (uint64_t)v;
+	list->number = (uint64_t)v;
 	if (!assignment_read_int(object, "total", 0, TOTAL_MAX, &v))
 		return assignment_wrong("total", err);
-	s->total = (uint64_t)v;
+	list->total = (uint64_t)v;
 	if (json_object_get(object, "settled")) {
-		if (!assignment_read_int(object, "settled", 0, (int64_t)s->number, &v))
+		if (!assignment_read_int(object, "settled", 0, (int64_t)list->number, &v))
 			return assignment_wrong("settled", err);
-		s->settled = (uint64_t)v;
+		list->settled = (uint64_t)v;
 	}
 	if (!assignment_is_secret(secret))
 		return assignment_wrong("secret", err);
-	memcpy(s->secret, json_string_value(secret), ASSIGNMENT_SECRET_LEN);
-	if ((rc = assignment_read_versions(object, a, s, err)))
+	memcpy(list->secret, json_string_value(secret), ASSIGNMENT_SECRET_LEN);
+	if ((rc = assignment_read_versions(object, a, list, err)))
 		return rc;
-	return assignment_read_names(object, "drained", 0, a, &s->drained, &s->drained_n, err);
+	return assignment_read_names(object, "drained", 0, a, &list->drained, &list->drained_n, err);
 }
 
 enum err_code assignment_parse(

@@ -60,7 +60,7 @@ struct assignment {
 MUST_CHECK enum err_code assignment_parse(
 	struct str text, struct arena *a, struct assignment *out, struct err *err);
 /* A failed buf: no memory. */
-void assignment_print(struct buf *out, const struct assignment *s);
+void assignment_print(struct buf *out, const struct assignment *list);
 /* The object with its ETag (BUCKET_ETAG_BYTES_MAX bytes or NULL); errors of the bucket too. */
 MUST_CHECK enum err_code assignment_get(
 	struct bucket *b, struct arena *a, struct assignment *out, char *etag, struct err *err);
@@ -72,14 +72,14 @@ MUST_CHECK enum err_code assignment_version_make(
 uint32_t assignment_owner(const struct assignment_version *v, uint64_t key);
 
 /* NULL: none. */
-const struct assignment_version *assignment_newest(const struct assignment *s);
-const struct assignment_version *assignment_find(const struct assignment *s, uint64_t number);
+const struct assignment_version *assignment_newest(const struct assignment *list);
+const struct assignment_version *assignment_find(const struct assignment *list, uint64_t number);
 /* The newest version with since_ns <= ts_ns, or else the oldest one. */
-const struct assignment_version *assignment_at(const struct assignment *s, int64_t ts_ns);
+const struct assignment_version *assignment_at(const struct assignment *list, int64_t ts_ns);
 bool assignment_version_has(const struct assignment_version *v, struct str name);
-bool assignment_is_drained(const struct assignment *s, struct str name);
+bool assignment_is_drained(const struct assignment *list, struct str name);
 /* All names of all versions, ascending, each once; in the arena. */
 MUST_CHECK enum err_code assignment_names(
-	const struct assignment *s, struct arena *a, struct str **out, uint32_t *n, struct err *err);
+	const struct assignment *list, struct arena *a, struct str **out, uint32_t *n, struct err *err);
 
 #endif

@@ -203,9 +203,9 @@ enum err_code assignment_changed(const struct assignment *from, const struct ass
 /* ---- in the bucket ---- */
 
 /* A member that cannot be read is one whose lease is not known: it does not hinder a change. */
-static int64_t change_longest_lease(struct bucket *b, const struct assignment *s)
+static int64_t change_longest_lease(struct bucket *b, const struct assignment *list)
 {
-	const struct assignment_version *v = assignment_newest(s);
+	const struct assignment_version *v = assignment_newest(list);
 	int64_t longest = CHANGE_LEASE_NS;
 	struct manifest m;
 	struct err err;
@@ -233,13 +233,13 @@ static void change_pause(unsigned attempt)
 	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
 }
 
-static enum err_code change_put(
-	struct bucket *b, const struct assignment *s, const char *before, char *etag, struct err *err)
+static enum err_code change_put(struct bucket *b, const struct assignment *list, const char *before,
+	char *etag, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	assignment_print(&text, s);
+	assignment_print(&text, list);
 	if (buf_failed(&text))
 		rc = err_nomem(err, "assignment");
 	else if (text.len > ASSIGNMENT_BYTES_MAX)
@@ -247,8 +247,8 @@ static enum err_code change_put(
 			(unsigned)ASSIGNMENT_BYTES_MAX);
 	else
 		rc = bucket_put(b,
-			STR(ASSIGNMENT_KEY), buf_str(&text), s->number == 1 ? BUCKET_IF_ABSENT : BUCKET_IF_ETAG,
-				before, etag, err);
+			STR(ASSIGNMENT_KEY), buf_str(&text),
+				list->number == 1 ? BUCKET_IF_ABSENT : BUCKET_IF_ETAG, before, etag, err);
 	buf_release(&text);
 	return rc;
 }

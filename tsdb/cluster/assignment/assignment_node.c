@@ -33,14 +33,14 @@ static void assignment_node_read_file(
 }
 
 static void assignment_node_write_file(
-	const struct assignment_node *n, const struct assignment *s, uint64_t settled)
+	const struct assignment_node *n, const struct assignment *list, uint64_t settled)
 {
-	struct assignment with = *s;
+	struct assignment with = *list;
 	struct buf text = { 0 };
 	struct err err;
 	enum err_code rc;
 
-	with.settled = settled < s->number ? settled : s->number;
+	with.settled = settled < list->number ? settled : list->number;
 	assignment_print(&text, &with);
 	rc = buf_failed(&text) ? err_nomem(&err, "assignment") :
 							 fs_write_file(&fs_posix, n->path, buf_str(&text), &err);
@@ -53,7 +53,7 @@ static void assignment_node_write_file(
 /* ---- a new assignment ---- */
 
 /* *fresh: it is another number. */
-static enum err_code assignment_node_take(struct assignment_node *n, const struct assignment *s,
+static enum err_code assignment_node_take(struct assignment_node *n, const struct assignment *list,
 	const char *etag, bool *fresh, struct err *err)
 {
 	const struct assignment *known;
@@ -66,12 +66,12 @@ static enum err_code assignment_node_take(struct assignment_node *n, const struc
 	arena_init(&a, 0);
 	mutex_lock(&n->lock);
 	known = assignment_rule_of(n->rule);
-	if (s->number < known->number) {
+	if (list->number < known->number) {
 		rc = err_set(err, ERR_CORRUPT,
-			"the bucket has assignment %" PRIu64 ", but %" PRIu64 " was followed before", s->number,
-			known->number);
-	} else if (s->number > known->number) {
-		if (!(rc = assignment_copy(s, known, &a, &merged, err)) &&
+			"the bucket has assignment %" PRIu64 ", but %" PRIu64 " was followed before",
+			list->number, known->number);
+	} else if (list->number > known->number) {
+		if (!(rc = assignment_copy(list, known, &a, &merged, err)) &&
 			!(rc = node_peers_set_locked(n, &merged, err)) &&
 			!(rc = node_peers_rule_locked(n, &merged, &rule, err))) {
 			assignment_rule_unref(n->rule);
@@ -438,13 +438,13 @@ enum err_code assignment_node_check(struct assignment_node *n, struct err *err)
 }
 
 static struct assignment_member assignment_node_member(
-	struct assignment_node *n, const struct assignment *s, struct str name)
+	struct assignment_node *n, const struct assignment *list, struct str name)
 {
-	const struct assignment_version *newest = assignment_newest(s);
+	const struct assignment_version *newest = assignment_newest(list);
 	const struct node_peer *p = node_peers_find_locked(n, name);
 	struct assignment_member m = { .name = name,
 		.in = newest && assignment_version_has(newest, name),
-		.drained = assignment_is_drained(s, name),
+		.drained = assignment_is_drained(list, name),
 		.known = !p || p->known,
 		.number = p ? p->floor : n->followed,
 		.ended = p && p->ended };

@@ -51,31 +51,32 @@ static enum err_code assignment_rule_copy_version(const struct assignment_versio
 	return assignment_version_make(to, shards, from->n, a, err);
 }
 
-enum err_code assignment_copy(const struct assignment *s, const struct assignment *older,
+enum err_code assignment_copy(const struct assignment *list, const struct assignment *older,
 	struct arena *a, struct assignment *out, struct err *err)
 {
-	uint64_t first = s->versions_n ? s->versions[0].number : 0;
+	uint64_t first = list->versions_n ? list->versions[0].number : 0;
 	uint32_t before = 0;
 	enum err_code rc;
 
-	*out = *s;
+	*out = *list;
 	if (older && older->versions_n && first > older->versions[0].number &&
 		first - 1 <= older->number) /* without a gap */
 		before = (uint32_t)(first - older->versions[0].number);
-	if (before + s->versions_n > ASSIGNMENT_KNOWN_MAX)
-		before = ASSIGNMENT_KNOWN_MAX > s->versions_n ? ASSIGNMENT_KNOWN_MAX - s->versions_n : 0;
-	out->versions_n = before + s->versions_n;
+	if (before + list->versions_n > ASSIGNMENT_KNOWN_MAX)
+		before = ASSIGNMENT_KNOWN_MAX > list->versions_n ? ASSIGNMENT_KNOWN_MAX - list->versions_n :
+														   0;
+	out->versions_n = before + list->versions_n;
 	if (!(out->versions = arena_array(a, struct assignment_version, out->versions_n + 1)))
 		return arena_fail(a, "assignment", err);
 	for (uint32_t i = 0; i < before; i++)
 		if ((rc = assignment_rule_copy_version(
 				 assignment_find(older, first - before + i), a, &out->versions[i], err)))
 			return rc;
-	for (uint32_t i = 0; i < s->versions_n; i++)
+	for (uint32_t i = 0; i < list->versions_n; i++)
 		if ((rc = assignment_rule_copy_version(
-				 &s->versions[i], a, &out->versions[before + i], err)))
+				 &list->versions[i], a, &out->versions[before + i], err)))
 			return rc;
-	return assignment_rule_copy_names(s->drained, s->drained_n, a, &out->drained, err);
+	return assignment_rule_copy_names(list->drained, list->drained_n, a, &out->drained, err);
 }
 
 /* ---- making ---- */
@@ -135,7 +136,7 @@ static enum err_code assignment_rule_find_others(
 	return ERR_OK;
 }
 
-enum err_code assignment_rule_new(const struct assignment *s, struct str self,
+enum err_code assignment_rule_new(const struct assignment *list, struct str self,
 	const struct assignment_floor *floors, size_t n, struct assignment_rule **out, struct err *err)
 {
 	struct assignment_rule *r = calloc(1, sizeof(*r));
@@ -148,7 +149,7 @@ enum err_code assignment_rule_new(const struct assignment *s, struct str self,
 	if (!(r->self = str_dup(&r->arena, self)).ptr)
 		rc = arena_fail(&r->arena, "assignment", err);
 	else
-		rc = assignment_copy(s, NULL, &r->arena, &r->s, err);
+		rc = assignment_copy(list, NULL, &r->arena, &r->s, err);
 	if (!rc && r->s.versions_n && !(rc = assignment_rule_find_past(r, floors, n, err)))
 		rc = assignment_rule_find_others(r, floors, n, err);
 	if (rc) {

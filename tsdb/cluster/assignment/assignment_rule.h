@@ -26,8 +26,8 @@ struct assignment_rule;
 
 enum assignment_whose { ASSIGNMENT_OWN, ASSIGNMENT_OTHERS, ASSIGNMENT_WAITS };
 
-/* s: number 0: nothing is known, and nothing is its own. floors: of the other shards. */
-MUST_CHECK enum err_code assignment_rule_new(const struct assignment *s, struct str self,
+/* list: number 0: nothing is known, and nothing is its own. floors: of the other shards. */
+MUST_CHECK enum err_code assignment_rule_new(const struct assignment *list, struct str self,
 	const struct assignment_floor *floors, size_t n, struct assignment_rule **out, struct err *err);
 struct assignment_rule *assignment_rule_ref(struct assignment_rule *r);
 void assignment_rule_unref(struct assignment_rule *r); /* NULL is fine */
@@ -40,8 +40,8 @@ const struct assignment *assignment_rule_of(const struct assignment_rule *r);
 bool assignment_rule_is_settled(const struct assignment_rule *r);
 
 /* A copy in the arena. older: NULL, or what was known before; its versions stay in front of those
- * of s, up to ASSIGNMENT_KNOWN_MAX. */
-MUST_CHECK enum err_code assignment_copy(const struct assignment *s, const struct assignment *older,
+ * of the list, up to ASSIGNMENT_KNOWN_MAX. */
+MUST_CHECK enum err_code assignment_copy(const struct assignment *list, const struct assignment *older,
 	struct arena *a, struct assignment *out, struct err *err);
 
 #endif

@@ -56,13 +56,13 @@ struct assignment_node {
 
 /* The peers are the shards of the assignment. p->lock is held. */
 MUST_CHECK enum err_code node_peers_set_locked(
-	struct assignment_node *n, const struct assignment *s, struct err *err);
+	struct assignment_node *n, const struct assignment *list, struct err *err);
 struct node_peer *node_peers_find_locked(struct assignment_node *n, struct str name);
 /* Looks at those that are behind `number`. *changed: a floor rose. Ends early with the node, and
  * when a look at the assignment is wanted. */
 void node_peers_look(struct assignment_node *n, uint64_t number, bool *changed);
 /* A rule of what is known. The lock is held. */
 MUST_CHECK enum err_code node_peers_rule_locked(struct assignment_node *n,
-	const struct assignment *s, struct assignment_rule **out, struct err *err);
+	const struct assignment *list, struct assignment_rule **out, struct err *err);
 
 #endif

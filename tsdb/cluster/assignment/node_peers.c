@@ -35,7 +35,7 @@ static struct node_peer node_peers_make(const struct assignment_node *n, struct 
 }
 
 enum err_code node_peers_set_locked(
-	struct assignment_node *n, const struct assignment *s, struct err *err)
+	struct assignment_node *n, const struct assignment *list, struct err *err)
 {
 	struct node_peer *peers, *had;
 	struct str *names;
@@ -46,7 +46,7 @@ enum err_code node_peers_set_locked(
 
 	mutex_assert_held(&n->lock);
 	arena_init(&a, 0);
-	rc = assignment_names(s, &a, &names, &names_n, err);
+	rc = assignment_names(list, &a, &names, &names_n, err);
 	if (!rc && !(peers = calloc(names_n + 1u, sizeof(*peers))))
 		rc = err_nomem(err, "assignment");
 	for (uint32_t i = 0; !rc && i < names_n; i++) {
@@ -67,7 +67,7 @@ enum err_code node_peers_set_locked(
 	return ERR_OK;
 }
 
-enum err_code node_peers_rule_locked(struct assignment_node *n, const struct assignment *s,
+enum err_code node_peers_rule_locked(struct assignment_node *n, const struct assignment *list,
 	struct assignment_rule **out, struct err *err)
 {
 	struct assignment_floor *floors = calloc(n->peers_n + 1, sizeof(*floors));
@@ -79,7 +79,7 @@ enum err_code node_peers_rule_locked(struct assignment_node *n, const struct ass
 	for (size_t i = 0; i < n->peers_n; i++)
 		floors[i] = (struct assignment_floor){ str_of(n->peers[i].name), n->peers[i].known,
 			n->peers[i].floor };
-	rc = assignment_rule_new(s, str_of(n->o.shard), floors, n->peers_n, out, err);
+	rc = assignment_rule_new(list, str_of(n->o.shard), floors, n->peers_n, out, err);
 	free(floors);
 	return rc;
 }
