@@ -68,7 +68,7 @@ MUST_CHECK enum err_code assignment_get(
 /* Sorted names as a version: fills in its hashes. The names are not copied. */
 MUST_CHECK enum err_code assignment_version_make(
 	struct assignment_version *v, struct str *shards, uint32_t n, struct arena *a, struct err *err);
-/* The index of the shard that owns the key. Takes about 1 ns for each shard. */
+/* The index of the shard that owns the key. Takes about 2 ns for each shard. */
 uint32_t assignment_owner(const struct assignment_version *v, uint64_t key);
 
 /* NULL: none. */
