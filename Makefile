@@ -35,7 +35,7 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service tsdb/debuginfo/shared scrape/debuginfod \
 	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog \
-	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster tsdb/cluster/assignment \
+	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster tsdb/cluster/assignment tsdb/cluster/inspect \
 	promql/syntax promql/changed promql/runs promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
 	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
@@ -89,6 +89,7 @@ uses_tsdb/read := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/rollup ts
 uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/lists tsdb/catalog tsdb/head tsdb/compact tsdb/read
 uses_tsdb/cluster := base base/self base/net tsdb/bucket tsdb/segments tsdb/store tsdb/block tsdb/lists tsdb/catalog tsdb/head tsdb
 uses_tsdb/cluster/assignment := base base/net tsdb/bucket tsdb/cluster
+uses_tsdb/cluster/inspect := base tsdb/bucket tsdb/segments tsdb/block tsdb/cluster
 uses_promql/syntax := base proto/report tsdb/symbols
 uses_promql/changed := base
 uses_promql/runs := base promql/changed

@@ -10,8 +10,9 @@ UNIT_WITH_discovery/apis := base/net
 UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block lists catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
 UNIT_WITH_tsdb/bucket := base/net
-UNIT_WITH_tsdb/cluster := tsdb/bucket tsdb/remote base/net tsdb proto
+UNIT_WITH_tsdb/cluster := tsdb/cluster/inspect tsdb/bucket tsdb/remote base/net tsdb proto
 UNIT_WITH_tsdb/cluster/assignment := tsdb/bucket base/net
+UNIT_WITH_tsdb/cluster/inspect := tsdb/cluster tsdb/bucket tsdb/remote base/net tsdb proto
 UNIT_WITH_tsdb/debuginfo/shared := tsdb/bucket base/net
 UNIT_WITH_tsdb/remote := tsdb/bucket base/net tsdb proto
 UNIT_WITH_proto/legacy := proto
@@ -38,7 +39,7 @@ UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c tests/tsdb/debuginfo/oracle/bundles.c
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c tests/tsdb/debuginfo/oracle/bundles.c
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,$(addprefix debuginfo/,bundle_body.c debug_files.c native_file.c) run_labels.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix convert/,alloy_lexer.c alloy_parser.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
-	$(addprefix cmd/epimetheus/,cluster_view.c lease_gate.c limits.c modes.c options.c rules_state.c) $(wildcard cmd/shared/*.c) \
+	$(addprefix cmd/epimetheus/,cluster_view.c lease_gate.c limits.c modes.c options.c rules/rules_state.c) $(wildcard cmd/shared/*.c) \
 	$(addprefix cmd/book/,api_part.c config_part.c config_walk.c markdown.c)
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.

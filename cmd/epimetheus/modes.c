@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
-#include "cmd/epimetheus/rules_lease.h"
+#include "cmd/epimetheus/rules/rules_lease.h"
 #include "cmd/shared/bucket_options.h"
 #include "scrape/config/config.h"
 #include "scrape/targets/url.h"

@@ -12,7 +12,7 @@
 #define CMD_EPIMETHEUS_STORAGE_H
 
 #include "cmd/epimetheus/options.h"
-#include "cmd/epimetheus/rules_lease.h"
+#include "cmd/epimetheus/rules/rules_lease.h"
 #include "web/router/options.h"
 
 struct arena;

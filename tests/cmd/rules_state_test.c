@@ -1,5 +1,5 @@
 /* What query nodes answer of rules that another one evaluates, over a fake store. */
-#include "cmd/epimetheus/rules_state.h"
+#include "cmd/epimetheus/rules/rules_state.h"
 
 #include "base/clock.h"
 #include "promql/rules/manager_internal.h"

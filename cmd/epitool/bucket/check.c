@@ -9,7 +9,7 @@
 #include "cmd/epitool/bucket/place.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
-#include "tsdb/cluster/inspect.h"
+#include "tsdb/cluster/inspect/inspect.h"
 
 static void objects_check_print_line(void *ctx, const char *line)
 {

@@ -29,10 +29,11 @@ static struct manifest sample(void)
 				.session = STR(TOKEN),
 					.host = STR("h\"1"), .generation = 3, .since_ns = 1, .written_ns = 2,
 						.through_ns = 3, .interval_ns = 4, .lease_ns = 5, .assignment = 4,
-						.address = STR("http://a:1"), .loss_due = true, .taker = STR(TAKER),
-						.taker_generation = 2, .ids = { 10, 11 }, .windows = windows,
-						.windows_n = 2, .blocks = blocks, .blocks_n = 2, .gone = gone,
-						.gone_n = 2 };
+						.address = STR("http://a:1"), .loss_due = true,
+							.taker = STR(TAKER), .taker_generation = 2, .ids = { 10, 11 },
+								.windows = windows, .windows_n = 2, .blocks = blocks, .blocks_n = 2,
+								.gone = gone, .gone_n = 2,
+							};
 
 	blocks[0] = (struct manifest_block){ .min_ns = 1, .max_ns = 5, .level = 2, .raw = true };
 	blocks[0].rows = (struct manifest_file){ 1000, 1 };

@@ -8,7 +8,7 @@
 #include "tests/tsdb/disk.h"
 #include "tsdb/cluster/caretaker.h"
 #include "tsdb/cluster/follower.h"
-#include "tsdb/cluster/inspect.h"
+#include "tsdb/cluster/inspect/inspect.h"
 #include "tsdb/lists/losses.h"
 
 /* ---- what is asked each time ---- */

@@ -41,7 +41,7 @@ bool assignment_rule_is_settled(const struct assignment_rule *r);
 
 /* A copy in the arena. older: NULL, or what was known before; its versions stay in front of those
  * of the list, up to ASSIGNMENT_KNOWN_MAX. */
-MUST_CHECK enum err_code assignment_copy(const struct assignment *list, const struct assignment *older,
-	struct arena *a, struct assignment *out, struct err *err);
+MUST_CHECK enum err_code assignment_copy(const struct assignment *list,
+	const struct assignment *older, struct arena *a, struct assignment *out, struct err *err);
 
 #endif

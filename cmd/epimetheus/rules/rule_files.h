@@ -5,8 +5,8 @@
  * Ownership: *out is a reference for the caller.
  * Threads:   any.
  */
-#ifndef CMD_EPIMETHEUS_RULE_FILES_H
-#define CMD_EPIMETHEUS_RULE_FILES_H
+#ifndef CMD_EPIMETHEUS_RULES_RULE_FILES_H
+#define CMD_EPIMETHEUS_RULES_RULE_FILES_H
 
 #include "cmd/epimetheus/options.h"
 

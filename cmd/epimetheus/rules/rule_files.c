@@ -1,4 +1,4 @@
-#include "cmd/epimetheus/rule_files.h"
+#include "cmd/epimetheus/rules/rule_files.h"
 
 #include "base/log.h"
 #include "promql/rules/rules.h"

@@ -1,4 +1,4 @@
-#include "cmd/epimetheus/rules_state.h"
+#include "cmd/epimetheus/rules/rules_state.h"
 
 #include <stdio.h>
 #include <unistd.h>

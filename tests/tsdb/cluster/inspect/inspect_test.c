@@ -1,5 +1,5 @@
 /* What verify finds, and what a manifest made anew has. */
-#include "tsdb/cluster/inspect.h"
+#include "tsdb/cluster/inspect/inspect.h"
 
 #include <stdlib.h>
 #include <unistd.h>

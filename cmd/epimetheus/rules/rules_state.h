@@ -11,11 +11,11 @@
  * Ownership: the bucket outlives it. What is answered is in the arena.
  * Threads:   any; rules_state_put and rules_state_begin: one.
  */
-#ifndef CMD_EPIMETHEUS_RULES_STATE_H
-#define CMD_EPIMETHEUS_RULES_STATE_H
+#ifndef CMD_EPIMETHEUS_RULES_RULES_STATE_H
+#define CMD_EPIMETHEUS_RULES_RULES_STATE_H
 
 #include "base/thread.h"
-#include "cmd/epimetheus/rules_lease.h"
+#include "cmd/epimetheus/rules/rules_lease.h"
 #include "promql/rules/report.h"
 
 #define RULES_STATE_EVERY_NS (INT64_C(5) * 1000000000)

@@ -6,8 +6,8 @@
  * Ownership: the caller's; lines live during the call.
  * Threads:   one at a time for an inspect.
  */
-#ifndef TSDB_CLUSTER_INSPECT_H
-#define TSDB_CLUSTER_INSPECT_H
+#ifndef TSDB_CLUSTER_INSPECT_INSPECT_H
+#define TSDB_CLUSTER_INSPECT_INSPECT_H
 
 #include "tsdb/cluster/keys.h"
 

@@ -10,8 +10,8 @@
  * Ownership: rules_lease_open hands *out to the caller. Cluster and bucket outlive it.
  * Threads:   `rules-lease` is its own. Functions: any thread; open, end and close one.
  */
-#ifndef CMD_EPIMETHEUS_RULES_LEASE_H
-#define CMD_EPIMETHEUS_RULES_LEASE_H
+#ifndef CMD_EPIMETHEUS_RULES_RULES_LEASE_H
+#define CMD_EPIMETHEUS_RULES_RULES_LEASE_H
 
 #include "tsdb/cluster/shard.h"
 

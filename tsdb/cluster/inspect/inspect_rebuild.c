@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "tsdb/block/block.h"
-#include "tsdb/cluster/inspect.h"
+#include "tsdb/cluster/inspect/inspect.h"
 #include "tsdb/segments/segments.h"
 
 /*

@@ -1,4 +1,4 @@
-#include "cmd/epimetheus/rules_lease.h"
+#include "cmd/epimetheus/rules/rules_lease.h"
 
 #include <stdlib.h>
 #include <string.h>
