@@ -3,8 +3,9 @@
  * its name, and adds itself once it has that.
  *
  * Errors:    the bucket's, but for one that is away: then it joins later. ERR_IO: the data
- * directory. Ownership: shard_join_open hands *out to the caller; bucket, shard and `waiting`
- * outlive it. Threads:   one.
+ *            directory.
+ * Ownership: shard_join_open hands *out to the caller; bucket, shard and `waiting` outlive it.
+ * Threads:   one.
  */
 #ifndef CMD_EPIMETHEUS_SHARD_JOIN_H
 #define CMD_EPIMETHEUS_SHARD_JOIN_H

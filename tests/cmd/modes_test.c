@@ -78,6 +78,15 @@ TEST(shards)
 	CHECK_INT(o.shard.total, 1);
 }
 
+TEST(joins)
+{
+	REQUIRE_OK(parse("--shard.name=a --shard.join --shard.address=https://[::1]:1/x"), &err);
+	CHECK(o.shard_join);
+	CHECK_STR(str_of(o.shard_address), "https://[::1]:1/x");
+	REQUIRE_OK(parse("--shard.name=a --shard.join"), &err);
+	CHECK_STR(str_of(o.shard_address), "");
+}
+
 /* clang-format off */
 static const char *const refused[][2] = {
 	{ "--mode=shard", "--mode is \"shard\"; it may be server, query or compact" },
@@ -117,6 +126,15 @@ static const char *const refused[][2] = {
 	  "--shard.total is 2, but --shard.name \"epi\" has no shard's number at its end" },
 	{ "--shard.name=epi-2 --shard.total=2",
 	  "--shard.total is 2, but the number at the end of --shard.name \"epi-2\" is not 0 to 1" },
+	{ "--mode=query --shard.join",
+	  "--shard.join makes no sense with --mode=query: only servers that scrape are shards" },
+	{ "--no-shard.join --shard.address=http://a:1", "--shard.address needs --shard.join" },
+	{ "--shard.join --shard.address=a:1",
+	  "--shard.address is \"a:1\"; it must be a URL as http://HOST:PORT" },
+	{ "--shard.join --shard.address=http://",
+	  "--shard.address is \"http://\"; it must be a URL as http://HOST:PORT" },
+	{ "--shard.join --shard.address=https://a:1/x?y",
+	  "--shard.address is \"https://a:1/x?y\"; it must be a URL as http://HOST:PORT" },
 	{ "--shard.lease=59s",
 	  "--shard.lease is less than two segment intervals, which are 1m" },
 	{ "--shard.lease=0s",

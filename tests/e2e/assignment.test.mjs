@@ -125,11 +125,11 @@ function checkGaps(log, lists, addresses, from) {
 
 const assignmentOf = async (s3) => JSON.parse((await s3.get('epi/assignment')).toString());
 
-async function startCluster(t) {
+async function startCluster(t, total = 1, args = ['--shard.join', '--shard.lease=4s']) {
   const fake = await new S3Fake().listen();
   t.after(() => fake.close());
   const { log, addresses, config } = await startTargets(t);
-  const cluster = new Cluster(t, { dir: scratch(t), store: fake, total: 1, config, args: ['--shard.join', '--shard.lease=4s'] });
+  const cluster = new Cluster(t, { dir: scratch(t), store: fake, total, config, args });
   const tool = (...args) => finish(t, epitool, ['bucket', ...args, `--config.file=${join(cluster.place('shard-0'), 'epimetheus.yml')}`], 120);
   return { fake, s3: new S3(fake), log, addresses, cluster, tool };
 }
@@ -202,4 +202,25 @@ test('a shard that is paused during a change stores nothing that another one sto
   t.diagnostic(`${moved} moved`);
   assert.match(third.err, /msg="a shard is dead: its targets are free" shard=shard-1/);
   assert.equal(members[1].code, undefined, 'the paused one goes on');
+});
+
+test('shards with a fixed total join one after the other', async (t) => {
+  const { log, addresses, cluster, s3 } = await startCluster(t, 2, ['--shard.lease=4s']);
+  await cluster.shard(0);
+  await cluster.shard(1);
+  await scraped(log, addresses, 2);
+  await cluster.kill('shard-1', 'SIGTERM');
+  const second = await cluster.shard(1, { args: ['--shard.join'] });
+  const waits = async () => (await api(second, 'targets')).droppedTargets.filter((d) => /may still scrape it, until it follows assignment 1/.test(d.reason));
+  await until('what the fixed total gives shard-0 waits for it', 60, async () => {
+    const list = await waits();
+    return list.length > 0 && list.every((d) => d.reason.startsWith('shard shard-0 '));
+  });
+  await cluster.kill('shard-0', 'SIGTERM');
+  const first = await cluster.shard(0, { args: ['--shard.join'] });
+  await settled('both follow', [first, second], addresses, 1);
+  const { number, total, versions } = await assignmentOf(s3);
+  assert.deepEqual([number, total, versions[0].shards], [1, 2, ['shard-0', 'shard-1']]);
+  await scraped(log, addresses, 2);
+  checkOwners(await stored(log, [first, second]), addresses, 1);
 });
