@@ -176,7 +176,8 @@ TEST(a_query_node)
 			"\"state\":\"reading\",\"host\":\"h1\",\"through\":\"2023-11-14T22:13:20.000Z\","
 			"\"lag_seconds\":0,\"late\":false,\"stopped\":false,\"windows\":1,\"segments\":2,"
 			"\"blocks\":3,\"bytes\":4,\"missing\":5,\"reading\":{\"read_segments\":6,"
-			"\"segments\":7,\"read_bytes\":8,\"bytes\":9%s}}],\"requests\":{},"
+			"\"segments\":7,\"read_bytes\":8,\"bytes\":9%s},\"assignment\":3,\"behind\":true}],"
+			"\"requests\":{},"
 			"\"cost\":{\"since_start\":0,\"requests_per_day\":0,\"month\":0}}%c",
 			i ? ",\"left_seconds\":1.5" : "", 0);
 		says(want.ptr);
