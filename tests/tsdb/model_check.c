@@ -299,7 +299,10 @@ bool model_check_snapshot(struct model *m)
 		ok = snapshot_failed(m, " opened", &err);
 	} else {
 		ok = model_check(m, false);
-		if (ok && m->warnings) {
+		if (m->warnings && m->faults) { /* a file of it could not be opened, and that is said */
+			buf_clear(&m->wrong);
+			ok = true;
+		} else if (!ok || m->warnings) {
 			buf_printf(&m->wrong, "snapshot: %zu warnings%c", m->warnings, 0);
 			ok = false;
 		}
