@@ -24,7 +24,7 @@ struct cluster_parts { /* any may be NULL */
 	const char *mode; /* --mode */
 	const char *shard; /* the publisher's */
 	struct bucket *bucket;
-	struct bucket *bucket_too[3]; /* other clients of the same one: their requests count too */
+	struct bucket *bucket_too[4]; /* other clients of the same one: their requests count too */
 	struct publisher *publisher;
 	struct assignment_node *assignment;
 	struct cluster *cluster;

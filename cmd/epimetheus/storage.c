@@ -350,7 +350,7 @@ static void storage_parts_of(void *ctx, struct cluster_parts *out)
 	*out = (struct cluster_parts){ .mode = s->o->mode_name,
 		.shard = s->o->shard_name,
 		.bucket = s->bucket,
-		.bucket_too = { s->rules_bucket, s->state_bucket, s->side_bucket },
+		.bucket_too = { s->rules_bucket, s->state_bucket, s->side_bucket, s->look_bucket },
 		.publisher = s->shard ? shard_publisher(s->shard) : NULL,
 		.assignment = s->assignment,
 		.cluster = s->cluster,
