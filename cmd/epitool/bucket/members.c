@@ -127,7 +127,7 @@ static void members_print_table(struct buf *out, struct arena *a, const struct a
 
 	buf_printf(out,
 		"assignment %" PRIu64 ": %" PRIu32 " shard%s, keeps pushes from " STR_FMT " on\n",
-		list->number, assignment_newest(list)->n, assignment_newest(list)->n == 1 ? "" : "list",
+		list->number, assignment_newest(list)->n, assignment_newest(list)->n == 1 ? "" : "s",
 		STR_ARG(members_time(a, assignment_newest(list)->since_ns)));
 	text_table_init(&table, a);
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
