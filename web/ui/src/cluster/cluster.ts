@@ -174,7 +174,7 @@ function troublesOfShard(s: Shard): string[] {
 	if (s.state === "failing")
 		out.push(`Shard ${s.name} cannot be read${s.late ? `, and answers lack ${since(s)}` : ""}${detail(s.error)}`);
 	else if (s.state === "late") out.push(`Shard ${s.name} is late: answers lack ${since(s)}.`);
-	if (s.behind) out.push(`Shard ${s.name} follows assignment ${s.assignment}, others a newer one: profiles of targets that moved may be there twice.`);
+	if (s.behind) out.push(`Shard ${s.name} follows an old assignment: profiles of targets that moved may be there twice.`);
 	if (s.missing)
 		out.push(
 			`Shard ${s.name}: ${s.missing.toLocaleString("en")} ${s.missing === 1 ? "object" : "objects"} of the manifest ` +
@@ -190,11 +190,8 @@ function troublesOfReading(shards: Shard[]): string[] {
 	const read = all.reduce((n, r) => n + r.read_bytes, 0);
 	const bytes = all.reduce((n, r) => n + r.bytes, 0);
 	const left = Math.max(...all.map((r) => r.left_seconds ?? NaN));
-	const shardsText = all.length === 1 ? "1 shard is" : `${all.length.toLocaleString("en")} shards are`;
-	return [
-		`${shardsText} being read, ${readPart(read, bytes)} so far${Number.isNaN(left) ? "" : `, about ${lag(left)} left`}: ` +
-			"answers that meet unread windows have a warning.",
-	];
+	const which = all.length === 1 ? "1 shard is" : `${all.length} shards are`;
+	return [`${which} being read, ${readPart(read, bytes)} so far${left > 0 ? `, about ${lag(left)} left` : ""}: answers that meet unread windows have a warning.`];
 }
 
 /** What a person should know, in sentences, the worst shards first; nothing where all is well. */
