@@ -76,6 +76,14 @@ export class Ledger {
     return this.by[0].every((_, i) => (functions[`${this.name}.f${i}`] || 0) <= this.by.at(-1)[i] - this.by[first][i]);
   }
 
+  /** All that was acknowledged until untilMs is there. */
+  reaches(functions, startMs, untilMs) {
+    const first = this.behind(startMs);
+    let k = this.list.findIndex((one) => !one.acked || one.acked > untilMs);
+    if (k < 0) k = this.list.length;
+    return this.by[0].every((_, i) => (functions[`${this.name}.f${i}`] || 0) >= this.by[Math.max(k, first)][i] - this.by[first][i]);
+  }
+
   /** What was acknowledged later than startMs, in all. */
   sum(startMs) {
     return this.all[this.acked] - this.all[this.behind(startMs)];
