@@ -52,7 +52,7 @@ test("a query node: shards, the worst first, and troubles in sentences", async (
 	await page.waitForURL(/cluster$/);
 	await rows(page).first().waitFor();
 	await comes(() => shown(page), ["shard-2", "shard-1", "shard-4", "shard-0", "shard-3", "shard-5"]);
-	assert.match(await plain(rows(page).nth(1)), /^shard-1 late 12 min 2026-11-22 .* 1 80 30 1 GiB 0 epi-1$/);
+	assert.match(await plain(rows(page).nth(1)), /^shard-1 late 12 min 2026-11-22 .* 1 80 30 1 GiB 0 – epi-1$/);
 	assert.match(await plain(rows(page).nth(5)), /^shard-5 this server( –)+$/);
 	const troubles = await page.locator(".notice.warning").allInnerTexts();
 	assert.equal(troubles.length, 4);
