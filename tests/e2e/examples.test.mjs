@@ -90,7 +90,7 @@ test('flags, chapters and programs that examples speak of are there', async (t) 
   let seen = 0;
   for (const [path, text] of textsOf(join(root, 'examples'))) {
     for (const [flag] of text.matchAll(/--(?:shard|storage|query|rules)\.[a-z.-]*[a-z]/g)) {
-      assert.ok(flags.includes(`${flag} `) || flags.includes(`${flag}=`), `${path}: ${flag}`);
+      assert.ok([`${flag} `, `${flag}=`, `--[no-]${flag.slice(2)} `].some((form) => flags.includes(form)), `${path}: ${flag}`);
       seen++;
     }
     for (const [, where, name] of text.matchAll(/(README|book), "(.*?)"/g)) assert.ok((where === 'book' ? titles : headings).has(name), `${path}: ${where}, "${name}"`);

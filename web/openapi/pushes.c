@@ -83,7 +83,7 @@ const struct operation ingest_operations[INGEST_OPERATIONS] = {
 		.bodies = BODIES({ BYTES, NULL, "Labels, times and pprof of up to 256 profiles." }),
 		.answers = ANSWERS({ 200, BYTES, NULL, "What became of each profile." }),
 		.error_form = ERRORS_TEXT,
-		.errors = "400 401 403 404 413 429 503",
+		.errors = "400 403 404 413 429 503",
 	},
 };
 
