@@ -329,7 +329,7 @@ TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strnd
 	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \
 	opendir fopen socket connect close eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
 TORTURE_HELPERS := $(call objects,tests/check.c $(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
-	$(filter-out cmd/epimetheus/main.c,$(wildcard cmd/epimetheus/*.c cmd/shared/*.c)) \
+	$(filter-out cmd/epimetheus/main.c,$(wildcard cmd/epimetheus/*.c cmd/epimetheus/*/*.c cmd/shared/*.c)) \
 	tests/web/grpc/h2_client.c) $(BOOK_OBJECT)
 TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
 $(BUILD)/tests/torture/%: $(BUILD)/obj/tests/torture/%.o $(TORTURE_HELPERS) $(call room_libs,cmd)
