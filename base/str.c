@@ -188,6 +188,15 @@ void nearest_try(struct nearest *n, struct str name)
 	n->name = name;
 }
 
+struct str str_ending_digits(struct str s)
+{
+	size_t from = s.len;
+
+	while (from && s.ptr[from - 1] >= '0' && s.ptr[from - 1] <= '9')
+		from--;
+	return (struct str){ s.ptr + from, s.len - from };
+}
+
 bool str_to_u64(struct str s, uint64_t *out)
 {
 	uint64_t v = 0;

@@ -55,6 +55,8 @@ struct str str_dup(
 	struct arena *a, struct str s); /* ptr is NUL-terminated; NULL and empty when the arena fails */
 bool str_is_utf8(struct str s); /* well-formed UTF-8, surrogates and > U+10FFFF refused */
 
+struct str str_ending_digits(struct str s); /* "epi-12": "12"; "a": "" */
+
 /* Decimal without sign, the whole string, no overflow; false otherwise. */
 bool str_to_u64(struct str s, uint64_t *out);
 bool str_to_i64(struct str s, int64_t *out);

@@ -18,12 +18,9 @@ unsigned shard_of(struct str job, struct str address, unsigned total)
 
 bool shard_ordinal(struct str name, unsigned *out)
 {
-	size_t from = name.len;
 	uint64_t n;
 
-	while (from && name.ptr[from - 1] >= '0' && name.ptr[from - 1] <= '9')
-		from--;
-	if (!str_to_u64((struct str){ name.ptr + from, name.len - from }, &n) || n >= SHARDS_MAX)
+	if (!str_to_u64(str_ending_digits(name), &n) || n >= SHARDS_MAX)
 		return false;
 	*out = (unsigned)n;
 	return true;

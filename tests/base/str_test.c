@@ -36,6 +36,15 @@ TEST(integers)
 	CHECK(!str_to_i64(STR(""), &v));
 }
 
+TEST(digits_at_the_end)
+{
+	CHECK_STR(str_ending_digits(STR("epi-12")), "12");
+	CHECK_STR(str_ending_digits(STR("7a007")), "007");
+	CHECK_STR(str_ending_digits(STR("12")), "12");
+	CHECK_STR(str_ending_digits(STR("12a")), "");
+	CHECK_STR(str_ending_digits(STR("")), "");
+}
+
 TEST(varints_round_trip_and_stop_at_the_end)
 {
 	static const uint64_t values[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX };

@@ -289,18 +289,6 @@ bool caretaker_is_gone(const struct caretaker *c, const struct care_shard *s)
 
 /* ---- what is too old ---- */
 
-/* The newest data that a manifest names: of a window nothing but its start is known. */
-static int64_t caretaker_newest_of(const struct manifest *m)
-{
-	int64_t newest = INT64_MIN;
-
-	for (uint32_t i = 0; i < m->blocks_n; i++)
-		newest = m->blocks[i].max_ns > newest ? m->blocks[i].max_ns : newest;
-	for (uint32_t i = 0; i < m->windows_n; i++)
-		newest = m->windows[i].start_ns > newest ? m->windows[i].start_ns : newest;
-	return newest;
-}
-
 /* Of shards that are gone. */
 static struct overdue caretaker_find_overdue(const struct caretaker *c)
 {
@@ -337,7 +325,7 @@ static void caretaker_cut_by_age(struct caretaker *c)
 
 	c->age_cut_ns = INT64_MIN;
 	for (size_t i = 0; i < c->shards_n; i++) {
-		int64_t of = c->shards[i]->read ? caretaker_newest_of(&c->shards[i]->m) : INT64_MIN;
+		int64_t of = c->shards[i]->read ? manifest_newest_ns(&c->shards[i]->m) : INT64_MIN;
 
 		newest = of > newest ? of : newest;
 	}

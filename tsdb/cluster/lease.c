@@ -1,7 +1,6 @@
 #include "tsdb/cluster/lease.h"
 
 #include <inttypes.h>
-#include <openssl/rand.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,15 +49,6 @@ struct lease {
 };
 
 /* ---- tokens ---- */
-
-static void lease_new_token(char out[MANIFEST_TOKEN_LEN + 1])
-{
-	unsigned char bytes[MANIFEST_TOKEN_LEN / 2] = { 0 };
-
-	RAND_bytes(bytes, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static bool lease_is_token(struct str s)
 {
@@ -122,7 +112,7 @@ static enum err_code lease_load_owner(struct lease *l, struct err *err)
 		}
 	}
 	if (!rc && !found) {
-		lease_new_token(l->owner);
+		manifest_new_token(l->owner);
 		if ((rc = lease_note_owner(l, err)))
 			l->owner[0] = '\0';
 	}
@@ -186,7 +176,7 @@ enum err_code lease_open(const struct lease_options *o, struct lease **out, stru
 	arena_init(&l->arena, 0);
 	mutex_init(&l->lock);
 	cond_init(&l->changed);
-	lease_new_token(l->session);
+	manifest_new_token(l->session);
 	if ((rc = lease_copy_options(l, o, err))) {
 		lease_close(l);
 		return rc;
@@ -461,7 +451,7 @@ static bool lease_judge_directory(struct lease *l, const struct manifest *m)
 	bool same = lease_is_same(l, m) || (!m->windows_n && !m->blocks_n);
 
 	if (!same)
-		lease_new_token(l->owner);
+		manifest_new_token(l->owner);
 	l->behind = !same;
 	return same;
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -430,6 +431,26 @@ void manifest_hidden(const struct manifest *m, bool *windows, bool *blocks)
 		if (windows[i] && !w->apart)
 			windows[i] = manifest_meets_shown(m, w->start_ns, w->end_ns, windows, blocks);
 	}
+}
+
+void manifest_new_token(char out[MANIFEST_TOKEN_LEN + 1])
+{
+	unsigned char bytes[MANIFEST_TOKEN_LEN / 2] = { 0 };
+
+	RAND_bytes(bytes, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+int64_t manifest_newest_ns(const struct manifest *m)
+{
+	int64_t newest = INT64_MIN;
+
+	for (uint32_t i = 0; i < m->blocks_n; i++)
+		newest = m->blocks[i].max_ns > newest ? m->blocks[i].max_ns : newest;
+	for (uint32_t i = 0; i < m->windows_n; i++)
+		newest = m->windows[i].start_ns > newest ? m->windows[i].start_ns : newest;
+	return newest;
 }
 
 struct manifest_window *manifest_find_window(

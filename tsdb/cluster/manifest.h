@@ -141,6 +141,15 @@ MUST_CHECK enum err_code manifest_parse(
 void manifest_print(struct buf *out, const struct manifest *m);
 /* Sorts what has to be sorted. */
 void manifest_sort(struct manifest *m);
+/* Random hexadecimal digits. */
+void manifest_new_token(char out[MANIFEST_TOKEN_LEN + 1]);
+/* Nobody takes profiles under it: its owner has stopped, or is a caretaker. */
+static inline bool manifest_has_ended(const struct manifest *m)
+{
+	return m->stopped || m->taker.len;
+}
+/* The newest data that it names, of a window no more than its start is known; INT64_MIN: none. */
+int64_t manifest_newest_ns(const struct manifest *m);
 /* NULL: there is none. */
 struct manifest_window *manifest_find_window(
 	const struct manifest *m, int64_t start_ns, uint64_t identity);

@@ -27,13 +27,11 @@ struct members_row {
 /* "": nothing to say. By this machine's clock, which a person can judge. */
 static const char *members_state(const struct members_row *r)
 {
-	int64_t lease_ns = r->m.lease_ns ? r->m.lease_ns : CHANGE_LEASE_NS;
-
 	if (!r->there)
 		return "gone";
-	if (r->m.stopped || r->m.taker.len)
+	if (manifest_has_ended(&r->m))
 		return "stopped";
-	return clock_now_ns() - r->m.written_ns > lease_ns ? "late" : "running";
+	return clock_now_ns() - r->m.written_ns > change_lease_of(&r->m) ? "late" : "running";
 }
 
 static struct str members_time(struct arena *a, int64_t ns)
@@ -202,8 +200,8 @@ struct members_wait {
 	uint64_t number; /* that the shard is to follow */
 	char etag[BUCKET_ETAG_BYTES_MAX];
 	int64_t same_since_ns; /* monotonic */
-	int64_t
-		followed_ns; /* the shard's clock, of the first manifest that says the number; 0: none */
+	/* The shard's clock, of the first manifest that says the number; 0: none. */
+	int64_t followed_ns;
 };
 
 /* *said: why it is over; NULL: it is not. */
@@ -211,7 +209,6 @@ static enum err_code members_look(struct members_wait *w, const char **said, str
 {
 	struct manifest_key key = manifest_key_of(str_of(w->shard));
 	char etag[BUCKET_ETAG_BYTES_MAX];
-	int64_t lease_ns;
 	struct manifest m;
 	enum err_code rc;
 	struct arena a;
@@ -219,7 +216,7 @@ static enum err_code members_look(struct members_wait *w, const char **said, str
 	*said = NULL;
 	arena_init(&a, 0);
 	rc = manifest_get(w->bucket, manifest_key_str(&key), &a, &m, etag, err);
-	if (rc == ERR_NOT_FOUND || (!rc && (m.stopped || m.taker.len))) {
+	if (rc == ERR_NOT_FOUND || (!rc && manifest_has_ended(&m))) {
 		*said = "is not running: others have its targets";
 		rc = ERR_OK;
 	} else if (!rc) {
@@ -227,12 +224,11 @@ static enum err_code members_look(struct members_wait *w, const char **said, str
 			memcpy(w->etag, etag, sizeof(etag));
 			w->same_since_ns = clock_monotonic_ns();
 		}
-		lease_ns = m.lease_ns ? m.lease_ns : CHANGE_LEASE_NS;
 		if (m.assignment >= w->number && !w->followed_ns)
 			w->followed_ns = m.written_ns;
 		if (w->followed_ns && m.through_ns >= w->followed_ns)
 			*said = "has no targets any more: it may be stopped";
-		else if (clock_monotonic_ns() - w->same_since_ns >= lease_ns)
+		else if (clock_monotonic_ns() - w->same_since_ns >= change_lease_of(&m))
 			*said =
 				"is dead: its manifest did not change for its lease, and others have its targets";
 	}

@@ -102,7 +102,7 @@ static const char *same_sample(const struct pprof *left, const struct pprof *rig
 	return what;
 }
 
-static const char *same_samples(const struct pprof *left, const struct pprof *right)
+static const char *same_profile_samples(const struct pprof *left, const struct pprof *right)
 {
 	const char *what;
 
@@ -136,7 +136,7 @@ const char *same_profile(const struct pprof *a, const struct pprof *b)
 	const char *what;
 
 	if ((what = same_strings(a, b)) || (what = same_code(a, b)) || (what = same_lines(a, b)) ||
-		(what = same_samples(a, b)) || (what = same_links(a, b)))
+		(what = same_profile_samples(a, b)) || (what = same_links(a, b)))
 		return what;
 	SAME_ALL(types, types_n);
 	SAME_ALL(comments, comments_n);

@@ -83,7 +83,7 @@ static const char told[] =
 	"shard "
 	"lost or that another data directory had are in the bucket and not shown\n";
 
-static void check_query_node(const char *what)
+static void check_older_node(const char *what)
 {
 	struct follower_options fo = {
 		.bucket = bucket, .remote = remote_source(remote), .shard = "a"
@@ -143,12 +143,12 @@ TEST(a_bucket_of_an_older_program)
 {
 	REQUIRE(open_world());
 	REQUIRE(put_older());
-	check_query_node("as it was");
+	check_older_node("as it was");
 	REQUIRE(start());
 	check_shard("restored");
 	settle();
 	check_entries(7, 3);
-	check_query_node("taken over");
+	check_older_node("taken over");
 	crash();
 	REQUIRE(start());
 	settle();
@@ -159,7 +159,7 @@ TEST(a_bucket_of_an_older_program)
 	check_shard("restored again");
 	settle();
 	check_entries(7, 3);
-	check_query_node("restored again");
+	check_older_node("restored again");
 	close_world();
 }
 

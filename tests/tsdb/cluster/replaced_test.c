@@ -81,7 +81,7 @@ static void copy_dir(const char *from, const char *to)
 	town_copy(&t, names[0], names[1]);
 }
 
-static void remove_dir(const char *dir)
+static void remove_copy(const char *dir)
 {
 	CHECK_OK(fs_remove_tree(&fs_posix, dir, &err), &err);
 }
@@ -192,7 +192,7 @@ TEST(a_backup_of_the_directory)
 		check_query_node("restored over it");
 		stop();
 	}
-	remove_dir(backup);
+	remove_copy(backup);
 	close_two();
 }
 

@@ -35,7 +35,7 @@
 #define ASSIGNMENT_VERSIONS_MAX 16u /* of the object */
 #define ASSIGNMENT_KNOWN_MAX 64u /* that a server remembers beside the object's */
 #define ASSIGNMENT_SHARDS_MAX 4096u /* of a version, and of those that are drained */
-#define ASSIGNMENT_SECRET_LEN 32u /* hexadecimal digits */
+#define ASSIGNMENT_SECRET_LEN MANIFEST_TOKEN_LEN /* hexadecimal digits */
 
 struct assignment_version {
 	uint64_t number;

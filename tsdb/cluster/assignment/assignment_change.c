@@ -8,9 +8,15 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "tsdb/cluster/lease.h"
 
 #define ATTEMPTS_MAX 64u /* somebody else was faster each time */
 #define PAUSE_MAX_NS (200 * NS_PER_MS)
+
+int64_t change_lease_of(const struct manifest *m)
+{
+	return m->lease_ns > 0 && m->lease_ns < LEASE_MAX_NS ? m->lease_ns : CHANGE_LEASE_NS;
+}
 
 /* ---- one change ---- */
 
@@ -54,27 +60,16 @@ static enum err_code change_without(const struct str *names, uint32_t names_n, s
 	return ERR_OK;
 }
 
-static void change_make_secret(char out[ASSIGNMENT_SECRET_LEN + 1])
-{
-	unsigned char bytes[ASSIGNMENT_SECRET_LEN / 2] = { 0 };
-
-	RAND_bytes(bytes, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
 /* PREFIX-0 to PREFIX-(total - 1). */
 static enum err_code change_all_of_total(const struct assignment_change *c, struct arena *a,
 	struct str **out, uint32_t *n, struct err *err)
 {
-	size_t prefix = c->shard.len;
+	size_t prefix = c->shard.len - str_ending_digits(c->shard).len;
 	struct str *v;
 
 	if (c->total > ASSIGNMENT_SHARDS_MAX)
 		return err_set(err, ERR_LIMIT, "%" PRIu64 " shards, limit %u", c->total,
 			(unsigned)ASSIGNMENT_SHARDS_MAX);
-	while (prefix && c->shard.ptr[prefix - 1] >= '0' && c->shard.ptr[prefix - 1] <= '9')
-		prefix--;
 	if (!(v = arena_array(a, struct str, c->total + 1)))
 		return arena_fail(a, "assignment", err);
 	for (uint64_t i = 0; i < c->total; i++) {
@@ -109,7 +104,7 @@ static enum err_code change_first(const struct assignment_change *c, int64_t now
 	*out = (struct assignment){
 		.number = 1, .versions = v, .versions_n = 1, .total = c->total > 1 ? c->total : 0
 	};
-	change_make_secret(out->secret);
+	manifest_new_token(out->secret);
 	return ERR_OK;
 }
 

@@ -19,6 +19,9 @@
 #define CHANGE_LEASE_NS (INT64_C(90) * 1000000000) /* where no manifest says a longer one */
 #define CHANGE_AHEAD_NS (INT64_C(30) * 1000000000)
 
+/* How long a shard with this manifest may be silent until it is dead. */
+int64_t change_lease_of(const struct manifest *m);
+
 enum assignment_verb {
 	/* The shard adds itself, unless it is in or drained. Where there is no assignment, it makes
 	 * number 1. */

@@ -191,12 +191,9 @@ bool assignment_rule_is_settled(const struct assignment_rule *r)
 /* A server with a fixed total takes the ordinal at the end of its name. */
 static bool assignment_rule_has_ordinal(struct str name, uint32_t ordinal)
 {
-	size_t from = name.len;
 	uint64_t n;
 
-	while (from && name.ptr[from - 1] >= '0' && name.ptr[from - 1] <= '9')
-		from--;
-	return str_to_u64((struct str){ name.ptr + from, name.len - from }, &n) && n == ordinal;
+	return str_to_u64(str_ending_digits(name), &n) && n == ordinal;
 }
 
 enum assignment_whose assignment_rule_whose(

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/cluster/assignment/node_internal.h"
-#include "tsdb/cluster/lease.h"
 
 #define ROUND_MAX_NS (3 * NS_PER_S) /* then the assignment is looked at before it goes on */
 
@@ -100,11 +99,11 @@ static void node_peer_read(
 	struct node_peer *p, const struct manifest *m, uint64_t oldest, uint64_t number)
 {
 	p->says = m->assignment || !m->address.len ? m->assignment : oldest;
-	p->lease_ns = m->lease_ns > 0 && m->lease_ns < LEASE_MAX_NS ? m->lease_ns : CHANGE_LEASE_NS;
+	p->lease_ns = change_lease_of(m);
 	p->same_since_ns = clock_monotonic_ns();
 	p->ended = false;
 	snprintf(p->address, sizeof(p->address), STR_FMT, STR_ARG(m->address));
-	p->gone = m->stopped || m->taker.len;
+	p->gone = manifest_has_ended(m);
 	if (p->gone)
 		node_peer_ended(p, number);
 	else if (!p->known || p->says > p->floor)
@@ -211,7 +210,7 @@ static enum err_code node_peers_read_address(
 	arena_init(&a, 0);
 	rc = manifest_get(n->o.bucket, manifest_key_str(&key), &a, &m, NULL, err);
 	mutex_lock(&n->lock);
-	gone = rc == ERR_NOT_FOUND || (!rc && (m.stopped || m.taker.len));
+	gone = rc == ERR_NOT_FOUND || (!rc && manifest_has_ended(&m));
 	if ((p = node_peers_find_locked(n, name)) && (!rc || gone)) {
 		p->gone = gone;
 		snprintf(p->address, sizeof(p->address), STR_FMT, STR_ARG(rc ? STR("") : m.address));

@@ -1,4 +1,3 @@
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,27 +61,6 @@ static enum err_code inspect_repair_wait_for_owner(
 	return ERR_OK;
 }
 
-static void inspect_repair_new_token(char out[MANIFEST_TOKEN_LEN + 1])
-{
-	unsigned char bytes[MANIFEST_TOKEN_LEN / 2] = { 0 };
-
-	RAND_bytes(bytes, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
-/* The newest time that is surely there. */
-static int64_t inspect_repair_newest(const struct manifest *m)
-{
-	int64_t newest = 0;
-
-	for (uint32_t i = 0; i < m->blocks_n; i++)
-		newest = m->blocks[i].max_ns > newest ? m->blocks[i].max_ns : newest;
-	for (uint32_t i = 0; i < m->windows_n; i++)
-		newest = m->windows[i].start_ns > newest ? m->windows[i].start_ns : newest;
-	return newest;
-}
-
 /* It is no directory's, and nobody knows if all that was acknowledged is there: who takes it over
  * notes a loss from its newest time on. */
 static enum err_code inspect_repair_put_manifest(
@@ -90,10 +68,11 @@ static enum err_code inspect_repair_put_manifest(
 {
 	struct manifest_key key = manifest_key_of(m->shard);
 	char token[MANIFEST_TOKEN_LEN + 1], host[MANIFEST_HOST_BYTES_MAX + 1] = "unknown";
+	int64_t newest_ns = manifest_newest_ns(m);
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	inspect_repair_new_token(token);
+	manifest_new_token(token);
 	(void)!gethostname(host, sizeof(host) - 1);
 	m->owner = m->session = str_of(token);
 	m->host = str_is_utf8(str_of(host)) ? str_of(host) : STR("unknown");
@@ -101,7 +80,7 @@ static enum err_code inspect_repair_put_manifest(
 	m->since_ns = m->written_ns = clock_now_ns();
 	m->interval_ns = 30 * NS_PER_S;
 	m->stopped = true;
-	m->through_ns = inspect_repair_newest(m);
+	m->through_ns = newest_ns > 0 ? newest_ns : 0; /* the newest time that is surely there */
 	manifest_print(&text, m);
 	if (buf_failed(&text))
 		rc = err_nomem(err, "manifest");
