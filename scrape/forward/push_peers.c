@@ -63,6 +63,7 @@ struct push_peers {
 	struct push_assignment assignment;
 	struct http_config http;
 	char *ca_file;
+	int64_t call_timeout_ns;
 	struct loop *loop;
 	struct http_client *client; /* the loop's thread */
 	int64_t told_ns; /* the loop's thread: when the log said that any shard is away */
@@ -290,7 +291,7 @@ static enum err_code push_peer_send(struct push_peer *peer, bool away, struct er
 	struct http_request_options o = { .method = "POST",
 		.config = &p->http,
 		.source = &peer->source,
-		.timeout_ns = away ? PUSH_AWAY_TIMEOUT_NS : PUSH_CALL_TIMEOUT_NS,
+		.timeout_ns = away ? PUSH_AWAY_TIMEOUT_NS : p->call_timeout_ns,
 		.body_size_max = PUSH_ANSWER_BYTES_MAX };
 	char url[sizeof(peer->sent_to) + sizeof(PUSH_ENTRIES_PATH)];
 	char secret[PUSH_SECRET_BYTES] = "", bearer[sizeof("Bearer ") + sizeof(secret)];
@@ -456,6 +457,7 @@ enum err_code push_peers_open(
 	mutex_init(&p->lock);
 	cond_init(&p->changed);
 	p->assignment = *o->assignment;
+	p->call_timeout_ns = o->call_timeout_ns ? o->call_timeout_ns : PUSH_CALL_TIMEOUT_NS;
 	http_config_defaults(&p->http);
 	p->http.follow_redirects = p->http.enable_http2 = false;
 	rc = o->ca_file && o->ca_file[0] && !(p->ca_file = strdup(o->ca_file)) ?

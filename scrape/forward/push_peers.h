@@ -26,7 +26,7 @@
 
 #define PUSH_PEERS_MAX 1024u
 #define PUSH_QUEUES_BYTES_MAX 67108864u /* entries that wait or are under way, of all shards */
-#define PUSH_CALL_TIMEOUT_NS INT64_C(10000000000)
+#define PUSH_CALL_TIMEOUT_NS INT64_C(10000000000) /* unless the options say another one */
 #define PUSH_AWAY_TIMEOUT_NS INT64_C(3000000000) /* of calls to a shard whose last call failed */
 #define PUSH_AWAY_PAUSE_NS INT64_C(1000000000)
 #define PUSH_STOP_GRACE_NS INT64_C(3000000000)
@@ -34,6 +34,7 @@
 struct push_peers_options {
 	const struct push_assignment *assignment;
 	const char *ca_file; /* of https; NULL or "": the system's */
+	int64_t call_timeout_ns; /* of one call; 0: PUSH_CALL_TIMEOUT_NS */
 };
 
 struct push_peers;

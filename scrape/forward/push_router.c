@@ -52,7 +52,7 @@ static const struct sink_ops push_router_ops = { .append = push_router_append,
 enum err_code push_router_open(
 	struct push_router *r, const struct push_router_options *o, struct err *err)
 {
-	const struct push_peers_options peers = { o->assignment, o->ca_file };
+	const struct push_peers_options peers = { o->assignment, o->ca_file, o->call_timeout_ns };
 
 	*r = (struct push_router){
 		.sink = { &push_router_ops }, .to = o->to, .assignment = *o->assignment

@@ -32,6 +32,7 @@ struct push_router_options {
 	struct sink *to;
 	const struct push_assignment *assignment;
 	const char *ca_file; /* as push_peers.h */
+	int64_t call_timeout_ns; /* as push_peers.h */
 };
 
 MUST_CHECK enum err_code push_router_open(

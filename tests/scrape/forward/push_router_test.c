@@ -207,7 +207,8 @@ static struct pprof *make_profile(size_t bytes)
 
 static bool open_router(SSL_CTX *tls, const char *ca_file)
 {
-	const struct push_router_options o = { &behind.sink, &assignment, ca_file };
+	/* A shard that hangs is awaited for as long as a slow machine needs to send the rest. */
+	const struct push_router_options o = { &behind.sink, &assignment, ca_file, 10 * NS_PER_MIN };
 	struct err err;
 
 	memset(&shard, 0, sizeof(shard));
@@ -487,9 +488,10 @@ TEST(queues_are_bounded)
 	for (unsigned i = 0; i < n; i++)
 		CHECK(WAIT_FOR(atomic_load(&v[i].calls) == 1));
 	CHECK(WAIT_FOR(atomic_load(&v[n + 1].calls) == 1));
-	if (v[n + 1].rc == ERR_OK) /* the hung call was in time */
-		CHECK(atomic_load(&shard.most) <= PUSH_BODY_BYTES / bytes + 1);
-	CHECK(stores_again());
+	for (unsigned i = 0; i < n; i++)
+		CHECK_INT(v[i].rc, ERR_OK);
+	CHECK_INT(v[n + 1].rc, ERR_OK);
+	CHECK(atomic_load(&shard.most) <= PUSH_BODY_BYTES / bytes + 1);
 	close_router();
 }
 
