@@ -107,6 +107,26 @@ test("service discovery: labels before and after, and why", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("a page's script is loaded when the page is opened; where it cannot be, that is said", async (t) => {
+	const scripts = [];
+	const { page, problems } = await openPage(t, `${server.base}status`, {
+		before: (p) => {
+			p.on("request", (r) => scripts.push(/([a-z]+)\.[A-Z0-9]+\.js$/.exec(r.url())?.[1]));
+			// A newer server has no script of this name.
+			return p.route("**/graphs.*.js", (route) => route.fulfill({ status: 404, body: "not found" }));
+		},
+	});
+	await page.getByRole("heading", { name: "Status", exact: true }).waitFor();
+	assert.ok(scripts.includes("lists") && !scripts.includes("graphs"), `${scripts}`);
+	await page.getByRole("link", { name: "Rules", exact: true }).click();
+	await page.getByRole("alert").getByText(/^Page not loaded/).waitFor();
+	await page.unroute("**/graphs.*.js");
+	await page.getByRole("button", { name: "Reload" }).click();
+	await page.getByRole("heading", { name: "Rules", exact: true }).waitFor();
+	// The browser itself says that a request failed.
+	assert.deepEqual(problems.filter((p) => !/status of 404/.test(p)), []);
+});
+
 test("three thousand targets do not stall the page", async (t) => {
 	const { page, problems } = await openPage(t, `${server.base}targets`);
 	await head(page, "many").waitFor();
@@ -466,7 +486,7 @@ test("a page is made of files of the server's own", async (t) => {
 		if (type === "document")
 			assert.match(r.headers()["content-security-policy"], /default-src 'none'; script-src 'self'/);
 		else if (type === "fetch") assert.match(url.pathname, /^\/api\/v1\//);
-		else assert.match(url.pathname, /^\/\w+\.[0-9a-f]{12}\.(js|css|svg)$/, type);
+		else assert.match(url.pathname, /^\/\w+\.([0-9A-Z]{8}\.js|[0-9a-f]{12}\.(css|svg))$/, type);
 	}
 	assert.ok(asked.some((r) => r.request().resourceType() === "script"));
 	assert.deepEqual(problems, []);

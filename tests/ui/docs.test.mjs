@@ -8,8 +8,8 @@ import { page } from "./page.mjs";
 
 const { CHAPTERS, chapterUrl, viewOf } = page.docs;
 const TREE = fileURLToPath(new URL("../..", import.meta.url));
-const app = readFileSync(join(TREE, "web/ui/src/app.tsx"), "utf8");
-const paths = [...app.matchAll(/\bpath: "([^"]+)",\s+title:/g)].map((m) => m[1]);
+const table = readFileSync(join(TREE, "web/ui/src/pages.ts"), "utf8");
+const paths = [...table.matchAll(/\bpath: "([^"]+)",\s+title:/g)].map((m) => m[1]);
 
 test("each page of the table has a chapter, and so do parts of pages", () => {
 	assert.ok(paths.length >= 14, `${paths}`);

@@ -30,13 +30,13 @@ async function main() {
 	rmSync(dist, { recursive: true, force: true });
 	mkdirSync(dist, { recursive: true });
 
-	const { js, css, metafile } = await bundle();
+	const { js, first, css, outputs } = await bundle();
 	const icon = readFileSync(join(here, "src/favicon.svg"));
-	const jsName = hashedName("app", "js", js);
 	const cssName = hashedName("app", "css", css);
 	const iconName = hashedName("favicon", "svg", icon);
 	const html = readFileSync(join(here, "src/index.html"), "utf8")
-		.replace("%JS%", jsName)
+		.replace("%JS%", first[0])
+		.replace("%CHUNKS%", first.slice(1).map((name) => `<link rel="modulepreload" href="${name}">`).join("\n"))
 		.replace("%CSS%", cssName)
 		.replace("%ICON%", iconName);
 	if (html.split("%BASE%").length !== 2)
@@ -44,13 +44,13 @@ async function main() {
 
 	const assets = [
 		makeAsset("index.html", TYPES.html, Buffer.from(html), { immutable: false, template: true }),
-		makeAsset(jsName, TYPES.js, js),
+		...[...js].map(([name, bytes]) => makeAsset(name, TYPES.js, bytes)),
 		makeAsset(cssName, TYPES.css, css),
 		makeAsset(iconName, TYPES.svg, icon),
 		makeAsset("licenses.txt", TYPES.txt, Buffer.from(licenses()), { immutable: false }),
 	];
 
-	for (const [part, bytes] of partsOf(metafile))
+	for (const [part, bytes] of partsOf(outputs))
 		console.log(`  ${part.padEnd(26)} ${String(bytes).padStart(8)} B`);
 	let total = 0;
 	for (const a of assets) {

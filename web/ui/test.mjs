@@ -33,13 +33,17 @@ await esbuild.build({
 });
 const page = await bundle();
 const sizes = join(outdir, "ui_sizes.json");
+const sum = (all) => all.reduce((a, b) => a + b, 0);
 const gzip = (bytes) => gzipSync(bytes, { level: 9 }).length;
 writeFileSync(
 	sizes,
 	JSON.stringify({
-		parts: Object.fromEntries(partsOf(page.metafile)),
-		bytes: page.js.length + page.css.length,
-		gzip: gzip(page.js) + gzip(page.css),
+		parts: Object.fromEntries(partsOf(page.outputs)),
+		bytes: sum([...page.js.values(), page.css].map((bytes) => bytes.length)),
+		gzipScripts: sum([...page.js.values()].map(gzip)),
+		gzipFirst: sum(page.first.map((name) => gzip(page.js.get(name)))),
+		gzipCss: gzip(page.css),
+		files: page.js.size,
 	}),
 );
 const files = readdirSync(tests)

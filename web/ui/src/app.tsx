@@ -1,61 +1,16 @@
-// The frame: header, navigation, and the table of pages. The path chooses the page.
+// The frame: header and navigation. The path chooses the page.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { AlertDrawer } from "./alert/drawer";
-import { ClusterPage } from "./cluster/clusterpage";
-import { Compare } from "./compare/comparepage";
-import { Explore } from "./explore/explorepage";
-import { DiscoveryPage } from "./fleet/discoverypage";
-import { SendersPage } from "./fleet/senderspage";
-import { Services } from "./fleet/servicespage";
-import { TargetsPage } from "./fleet/targetspage";
 import { chapterUrl } from "./docs";
 import { Help, usePageKeys } from "./help";
+import { LazyPage } from "./lazypage";
+import { DRAWER, PAGES, type Page } from "./pages";
 import { useLanguage } from "./query/questions";
-import { AlertsPage } from "./rules/alertspage";
-import { RulesPage } from "./rules/rulespage";
 import { useOutside, useUrl } from "./shared/hooks";
 import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
 import { OutageBanner, useOutage } from "./shared/outagebanner";
 import { toggleTheme, useTheme, useZone } from "./shared/theme";
 import { zoneAt } from "./shared/timerange";
-import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
-import { TsdbPage } from "./status/tsdbpage";
-import { SymbolsPage } from "./symbols/symbolspage";
 import "./app.css";
-
-interface Page {
-	path: string;
-	title: string;
-	view(): preact.JSX.Element;
-	/** The letter that opens it, after `g`. */
-	key: string;
-	/** The page that the navigation marks instead. */
-	under?: string;
-}
-
-/** The first one is home. */
-const PAGES: Page[] = [
-	{ path: "services", title: "Services", view: Services, key: "s" },
-	{ path: "explore", title: "Explore", view: Explore, key: "e" },
-	{ path: "compare", title: "Compare", view: Compare, key: "c" },
-	{ path: "alerts", title: "Alerts", view: AlertsPage, key: "a" },
-	{ path: "rules", title: "Rules", view: RulesPage, key: "r" },
-	{ path: "targets", title: "Targets", view: TargetsPage, key: "t" },
-	{
-		path: "service-discovery",
-		title: "Service discovery",
-		view: DiscoveryPage,
-		key: "d",
-		under: "targets",
-	},
-	{ path: "senders", title: "Senders", view: SendersPage, key: "n", under: "targets" },
-	{ path: "status", title: "Status", view: StatusPage, key: "u" },
-	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, key: "b", under: "status" },
-	{ path: "cluster", title: "Cluster", view: ClusterPage, key: "l", under: "status" },
-	{ path: "symbols", title: "Symbols", view: SymbolsPage, key: "y", under: "status" },
-	{ path: "config", title: "Configuration", view: ConfigPage, key: "o", under: "status" },
-	{ path: "flags", title: "Flags", view: FlagsPage, key: "f", under: "status" },
-];
 
 const JUMPS = Object.fromEntries(PAGES.map((p) => [p.key, p.path]));
 const JUMP_KEYS = PAGES.map((p): [string, string] => [`g ${p.key}`, p.title]);
@@ -157,16 +112,16 @@ function ZoneButton({ utc, onToggle }: { utc: boolean; onToggle(): void }) {
 	);
 }
 
-/** Sets the title of the document, and the focus when the page changes. */
-function useArrival(page: Page, query: string | null): void {
+/** Sets the title of the document. Gives what to call when the page is shown: it takes the focus. */
+function useArrival(page: Page, query: string | null): () => void {
 	const shown = useRef(page);
 	useEffect(() => {
 		document.title = `${query || page.title} · Epimetheus`;
 	}, [page, query]);
-	useEffect(() => {
+	return () => {
 		if (shown.current !== page) focusPage();
 		shown.current = page;
-	}, [page]);
+	};
 }
 
 export function App() {
@@ -184,7 +139,7 @@ export function App() {
 		zone.toggle();
 	};
 	const chapter = chapterUrl(page.path, params);
-	useArrival(page, page.path === "explore" ? params.get("query") : null);
+	const arrive = useArrival(page, page.path === "explore" ? params.get("query") : null);
 	usePageKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
@@ -204,7 +159,6 @@ export function App() {
 		e.preventDefault();
 		store.go(path, new URLSearchParams(a.search));
 	};
-	const View = page.view;
 	return (
 		<div class="app" onClick={onClick}>
 			<SkipLink />
@@ -239,8 +193,8 @@ export function App() {
 				<ThemeButton />
 			</header>
 			{outage && <OutageBanner outage={outage} />}
-			{ready && <View key={page.path} />}
-			{ready && params.get("alert") && <AlertDrawer />}
+			{ready && <LazyPage key={page.path} load={page.load} onShown={arrive} />}
+			{ready && params.get("alert") && <LazyPage load={DRAWER} />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>
 	);
