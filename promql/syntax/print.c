@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -116,6 +117,66 @@ static void print_range(struct buf *out, const struct subquery *s)
 	print_shift(out, &s->shift);
 }
 
+/* The number as a power of ten, d.ddde-7, from its spelling in digits or as d.ddde+XX. */
+static void syntax_print_power(struct buf *out, struct str plain)
+{
+	char digits[32];
+	size_t n = 0;
+	int point = 0, power = 0; /* digits before the point; what follows an "e" */
+	bool is_fraction = false;
+
+	for (size_t i = 0; i < plain.len && n < sizeof(digits); i++) {
+		if (plain.ptr[i] == 'e') {
+			power = (int)strtol(plain.ptr + i + 1, NULL, 10);
+			break;
+		}
+		if (plain.ptr[i] == '.') {
+			is_fraction = true;
+			continue;
+		}
+		if (n || plain.ptr[i] != '0')
+			digits[n++] = plain.ptr[i];
+		if (n && !is_fraction)
+			point++;
+		else if (!n && is_fraction)
+			point--;
+	}
+	while (n > 1 && digits[n - 1] == '0')
+		n--;
+	buf_add(out, digits, 1);
+	if (n > 1)
+		buf_add_char(out, '.');
+	buf_add(out, digits + 1, n - 1);
+	buf_printf(out, "e%d", point - 1 + power);
+}
+
+/*
+ * The shorter of two spellings that read back as the same number: digits, or a power of ten (1e9,
+ * 2.5e-7). From 0.0001 to a million all numbers are digits: 5000, not 5e3.
+ */
+static void syntax_print_double(struct buf *out, double v)
+{
+	struct buf plain = { 0 }, power = { 0 };
+	double size = fabs(v);
+
+	if (isfinite(v) && v < 0) {
+		buf_add_char(out, '-');
+		v = size;
+	}
+	if (isfinite(v) && v != 0 && (size < 1e-4 || size >= 1e6)) {
+		buf_add_double(&plain, v);
+		buf_add_char(&plain, '\0'); /* for strtol */
+		if (!buf_failed(&plain))
+			syntax_print_power(&power, (struct str){ plain.ptr, plain.len - 1 });
+	}
+	if (power.len && !buf_failed(&power) && power.len < plain.len - 1)
+		buf_add_str(out, buf_str(&power));
+	else
+		buf_add_double(out, v);
+	buf_release(&plain);
+	buf_release(&power);
+}
+
 static void print_number(struct buf *out, const struct expr *e)
 {
 	/* A plus would read as an operator, which binds less than ^. */
@@ -126,7 +187,7 @@ static void print_number(struct buf *out, const struct expr *e)
 			buf_add_char(out, '-');
 		duration_print(out, llround(fabs(e->number) * 1e3) * NS_PER_MS);
 	} else {
-		buf_add_double(out, e->number);
+		syntax_print_double(out, e->number);
 	}
 }
 

@@ -47,7 +47,7 @@ TEST(round_trip)
 		"tagfocus(tagignore(a - b, 'bytes=1mb:2mb'), 'k=v,w') * 2",
 		"a[1h:5m]", "a[1h:] offset 1d", "(a + 1)[1h:1ms] @ start()", "-a[5m:]", "a ^ b[5m:]",
 		"f(g(a[5m])[1h:1m] @ 3 offset -1w)", "a[5m:1m][1h:]", "5m", "-1h30m", "-0s ^ 2", "- 0h",
-		"1ms ^ 2d",
+		"1ms ^ 2d", "total(rate(cpu[5m])) / 1e9 > 1.5e6", "1e6 - 1e-6", "-3e11 ^ -1234567000",
 		"{'a.b'}", "{'inf'}", "{'NAN'}", "{'bool'}[5m:]", "{'offset'}", "{'\"', '\\n'='c'}",
 		"sum by ('a.b', 'on', \"'\", 'without', 'INF') (c)", "a * on ('é') group_left ('x y') b",
 	};
@@ -55,6 +55,56 @@ TEST(round_trip)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		reads_back(rows[i]);
+}
+
+/* The shorter spelling; a number that people write with digits keeps them. */
+TEST(numbers)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "1e9", "1e9" },
+		{ "1000000000", "1e9" },
+		{ "total(cpu) / 1e9 > 3e11", "total(cpu) / 1e9 > 3e11" },
+		{ "5e3", "5000" },
+		{ "100000", "100000" },
+		{ "1e6", "1e6" },
+		{ "1048576", "1048576" },
+		{ "1500000", "1.5e6" },
+		{ "12345670", "12345670" },
+		{ "123456700", "123456700" },
+		{ "1234567000", "1234567000" },
+		{ "123456700000", "1.234567e11" },
+		{ "1000000.5", "1000000.5" },
+		{ "1e21", "1e21" },
+		{ "1.7976931348623157e308", "1.7976931348623157e308" },
+		{ "-1e9", "-1e9" },
+		{ "0.0001", "0.0001" },
+		{ "0.00001", "1e-5" },
+		{ "0.000012345", "1.2345e-5" },
+		{ "2.5e-7", "2.5e-7" },
+		{ "5e-324", "5e-324" },
+		{ "0", "0" },
+		{ "-0", "-0" },
+		{ "NaN", "NaN" },
+		{ "-Inf", "-Inf" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct parsed *q = NULL;
+		struct buf b = { 0 };
+		struct err err = { 0 };
+		struct arena a;
+
+		arena_init(&a, 0);
+		REQUIRE_OK(parse_query(&a, str_of(rows[i].text), &q, NULL, &err), &err);
+		expr_print(&b, q->root);
+		CHECK_STR(buf_str(&b), rows[i].want);
+		buf_release(&b);
+		parsed_release(q);
+		arena_release(&a);
+		reads_back(rows[i].text);
+	}
 }
 
 /* Something of a kind that a function takes. */
