@@ -388,23 +388,101 @@ static void api_write_type(struct json *j, const struct profile_type *t)
 	buf_release(&text);
 }
 
+static int api_type_order(const void *a, const void *b)
+{
+	const struct profile_type *x = a, *y = b;
+	int rc;
+
+	if ((rc = str_cmp(x->name, y->name)) || (rc = str_cmp(x->sample_type, y->sample_type)) ||
+		(rc = str_cmp(x->sample_unit, y->sample_unit)) ||
+		(rc = str_cmp(x->period_type, y->period_type)) ||
+		(rc = str_cmp(x->period_unit, y->period_unit)))
+		return rc;
+	return x->delta - y->delta;
+}
+
+/* Types of the window in the order above, and whether a series of match[] has each. */
+struct api_types {
+	struct profile_type *v;
+	bool *is_there;
+	size_t n;
+	struct arena scratch; /* the types of one series */
+};
+
+/* Notes the types of a series that fit the name in its match[]. */
+static enum err_code api_types_note(struct api_types *t, struct view *v, const struct db_series *s,
+	const struct type_pattern *p, struct err *err)
+{
+	struct str name = labels_get(s->labels, STR(LABEL_NAME));
+	bool is_whole = p->parts > 1 ? type_pattern_is_whole(p, name) :
+								   !type_pattern_is_elsewhere(p, name);
+	struct profile_type *own, *at;
+	size_t n = 0;
+	enum err_code rc;
+
+	arena_reset(&t->scratch);
+	if ((rc = db_series_types(v->q, s, &t->scratch, &own, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n; i++) {
+		at = bsearch(&own[i], t->v, t->n, sizeof(*t->v), api_type_order);
+		if (at && (is_whole || type_pattern_match(p, at)))
+			t->is_there[at - t->v] = true;
+	}
+	return ERR_OK;
+}
+
+/* Keeps the types that series of match[] have. */
+static enum err_code api_types_choose(struct api_types *t, struct view *v, struct err *err)
+{
+	struct type_pattern pattern;
+	struct db_series *series;
+	struct matcher *m;
+	size_t m_n, n, kept = 0;
+	enum err_code rc = ERR_OK;
+
+	if (!t->n)
+		return ERR_OK;
+	qsort(t->v, t->n, sizeof(*t->v), api_type_order);
+	for (size_t i = 0; i < v->matches_n; i++) {
+		if ((rc = view_resolve(v, &v->matches[i]->root->selector, &m, &m_n, &pattern, err)) ||
+			(rc = db_select_kinds(v->q, DB_PROFILES, m, m_n, &v->in->arena, &series, &n, err)))
+			return rc;
+		for (size_t k = 0; k < n; k++)
+			if ((rc = api_types_note(t, v, &series[k], &pattern, err)))
+				return rc;
+	}
+	for (size_t i = 0; i < t->n; i++)
+		if (t->is_there[i])
+			t->v[kept++] = t->v[i];
+	t->n = kept;
+	return ERR_OK;
+}
+
 static enum err_code api_write_types(
 	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct profile_type *types;
+	struct api_types t = { 0 };
 	struct json j;
-	size_t n;
-	enum err_code rc = db_profile_types(v->q, &v->in->arena, &types, &n, err);
+	enum err_code rc = db_profile_types(v->q, &v->in->arena, &t.v, &t.n, err);
 
 	(void)ctx;
 	if (rc)
 		return rc;
+	if (v->matches_n) {
+		if (!(t.is_there = arena_array(&v->in->arena, bool, t.n + 1)))
+			return arena_fail(&v->in->arena, "types", err);
+		arena_init(&t.scratch, 0);
+		rc = api_types_choose(&t, v, err);
+		arena_release(&t.scratch);
+		if (rc)
+			return rc;
+	}
 	api_begin(out, &j);
 	json_array(&j);
-	for (size_t i = 0; i < n && (!v->limit || i < v->limit); i++)
-		api_write_type(&j, &types[i]);
+	for (size_t i = 0; i < t.n && (!v->limit || i < v->limit); i++)
+		api_write_type(&j, &t.v[i]);
 	json_array_end(&j);
-	view_end(&j, v, n);
+	view_end(&j, v, t.n);
 	return ERR_OK;
 }
 

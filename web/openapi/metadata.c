@@ -46,7 +46,7 @@ const struct operation metadata_operations[METADATA_OPERATIONS] = {
 	[OP_PROFILE_TYPES] = {
 		.id = "profileTypes",
 		.summary = "List types of profiles that are stored",
-		.params = PARAMS(PARAMS_WINDOW, PARAM_LIMIT("types")),
+		.params = PARAMS(PARAM_MATCH("Only of these series."), PARAMS_WINDOW, PARAM_LIMIT("types")),
 		.answers = ANSWER("[]ProfileType", NULL),
 		.errors = NAMES_ERRORS,
 	},
