@@ -56,3 +56,26 @@ test("what a query can group by", () => {
 	const all = ["job", "__name__", "http.method", "thread id", "_x", "1st", "Pod2"];
 	assert.deepEqual(labels.groupable(all), ["job", "_x", "Pod2"]);
 });
+
+test("a question for a menu has selectors that the server takes", () => {
+	for (const [query, want] of [
+		['cpu{job="a"}', ['cpu{job="a"}']],
+		['{job="a"}', ['{job="a"}']],
+		['{job=""}', []],
+		['{job!="a"}', []],
+		['{job!=""}', ['{job!=""}']],
+		['{job=~"a|b"}', ['{job=~"a|b"}']],
+		['{job=~".*"}', []],
+		['{job!~".*"}', ['{job!~".*"}']],
+		['cpu{job=~".*"}', ['cpu{job=~".*"}']],
+		['diff(cpu{job="a"}, {job=""})', []],
+	])
+		assert.deepEqual(labels.selectorsOf(query), want, query);
+});
+
+test("the window of a menu changes in whole steps", () => {
+	const menu = (start, end) => labels.wholeWindow({ start, end });
+	assert.deepEqual(menu("1200.5", "4799.25"), { start: "1200", end: "4800" });
+	assert.deepEqual(menu("1799", "4201"), menu("1200.5", "4799.25"));
+	assert.deepEqual(labels.wholeWindow({}), {});
+});

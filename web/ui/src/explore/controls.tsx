@@ -132,6 +132,7 @@ export function Controls(props: ControlsProps) {
 					<Picker
 						selector={selector}
 						types={known}
+						times={props.times}
 						onChange={(s) =>
 							group
 								? props.edit(() => regrouped(formatSelector(s), group), { el: "all" })
@@ -149,7 +150,12 @@ export function Controls(props: ControlsProps) {
 						<IconDown />
 					</button>
 					{props.groups && (
-						<GroupBy query={query} functions={props.functions} onChange={props.edit} />
+						<GroupBy
+							query={query}
+							times={props.times}
+							functions={props.functions}
+							onChange={props.edit}
+						/>
 					)}
 				</div>
 			</Narrow>

@@ -3,23 +3,26 @@
 import { optionsOf, Select } from "../shared/fields";
 import type { Patch } from "../shared/urlstate";
 import { groupLabels, regrouped, ungrouped } from "./edit";
-import { groupable } from "./labels";
-import { useLabelNames } from "./questions";
+import { groupable, selectorsOf } from "./labels";
+import { useMenu } from "./menus";
+import type { Times } from "./questions";
 
 /** The value of `by` in the address for a chart of functions; any other is a label of old links. */
 export const BY_FUNCTION = "function";
 
 export interface GroupByProps {
 	query: string;
+	/** The window whose labels are offered. */
+	times: Times;
 	/** Whether the chart is by function; not offered if not given. */
 	functions?: boolean;
 	onChange(change: (query: string) => string, also: Patch): void;
 }
 
-export function GroupBy({ query, functions, onChange }: GroupByProps) {
-	const labels = useLabelNames();
+export function GroupBy({ query, times, functions, onChange }: GroupByProps) {
+	const labels = useMenu<string>("labels", selectorsOf(query), times);
 	const own = groupLabels(query).join(", ");
-	const options = groupable(labels.answer?.data ?? []).filter(
+	const options = groupable(labels).filter(
 		(l) => !l.startsWith("__") && l !== BY_FUNCTION,
 	);
 	const choose = (v: string) => {

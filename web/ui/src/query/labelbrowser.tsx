@@ -5,6 +5,7 @@ import type { ApiError } from "../shared/api";
 import { useApi } from "../shared/hooks";
 import { IconX } from "../shared/icons";
 import { pickedValues, pickValue, selectorsOf } from "./labels";
+import { findSelectors } from "./read";
 import type { Times } from "./questions";
 import "./labelbrowser.css";
 
@@ -175,6 +176,7 @@ function Values(props: LabelsProps) {
 export function LabelBrowser(props: LabelsProps) {
 	const { query, label, onClose } = props;
 	const selectors = selectorsOf(query);
+	const none = query !== "" && findSelectors(query).length === 0;
 	return (
 		<section
 			class="label-browser"
@@ -185,27 +187,33 @@ export function LabelBrowser(props: LabelsProps) {
 		>
 			<div class="label-head">
 				<h2>Labels</h2>
-				<span class="faint">
-					of {selectors.length ? <code>{selectors.join(", ")}</code> : "all series"} in
-					this window
-				</span>
+				{!none && (
+					<span class="faint">
+						of {selectors.length ? <code>{selectors.join(", ")}</code> : "all series"} in
+						this window
+					</span>
+				)}
 				<span class="spacer" />
 				<button type="button" class="quiet" aria-label="Close labels" onClick={onClose}>
 					<IconX />
 				</button>
 			</div>
-			<div class="label-columns">
-				<div class="label-column" role="group" aria-label="Label names">
-					<Names {...props} />
-				</div>
-				{label ? (
-					<div class="label-column" role="group" aria-label={`Values of ${label}`}>
-						<Values key={label} {...props} />
+			{none ? (
+				<p class="faint">The query selects no stored series.</p>
+			) : (
+				<div class="label-columns">
+					<div class="label-column" role="group" aria-label="Label names">
+						<Names {...props} />
 					</div>
-				) : (
-					<p class="faint">Press a label to see its values.</p>
-				)}
-			</div>
+					{label ? (
+						<div class="label-column" role="group" aria-label={`Values of ${label}`}>
+							<Values key={label} {...props} />
+						</div>
+					) : (
+						<p class="faint">Press a label to see its values.</p>
+					)}
+				</div>
+			)}
 		</section>
 	);
 }

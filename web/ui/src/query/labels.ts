@@ -81,11 +81,38 @@ export const pickValues = (query: string, label: string, values: string[]): stri
 export const groupable = (labels: string[]): string[] =>
 	labels.filter((l) => /^(?!__)[A-Za-z_]\w*$/.test(l));
 
-/** The distinct selectors of a query, without their matchers of the label `without`. */
+/** Whether a series without the label is refused. The server wants one such matcher, or a name. */
+function refusesEmpty({ op, value }: Matcher): boolean {
+	if (op === "=") return value !== "";
+	if (op === "!=") return value === "";
+	try {
+		return (op === "=~") !== new RegExp(`^(?:${value})$`).test("");
+	} catch {
+		return false;
+	}
+}
+
+/** The selector for a question about series; "" if the server refuses it, such as `{}`. */
+export const askedOf = (s: Selector): string =>
+	s.name || s.matchers.some(refusesEmpty) ? formatSelector(s) : "";
+
+/** The distinct selectors of a query, without their matchers of the label `without`; none: all series. */
 export function selectorsOf(query: string, without = ""): string[] {
 	const texts = findSelectors(query).map(({ name, matchers }) =>
-		formatSelector({ name, matchers: matchers.filter((m) => m.label !== without) }),
+		askedOf({ name, matchers: matchers.filter((m) => m.label !== without) }),
 	);
 	const known = [...new Set(texts)];
-	return known.includes("{}") ? [] : known; // {} selects everything
+	return known.includes("") ? [] : known;
+}
+
+/** The windows of menus begin and end at whole steps, so that a refresh of the page asks no more. */
+const MENU_STEP_S = 600;
+
+/** The window of whole steps around that of a question; of one at a time none, which is all time. */
+export function wholeWindow({ start, end }: { start?: string; end?: string }) {
+	if (!start || !end) return {};
+	return {
+		start: String(Math.floor(Number(start) / MENU_STEP_S) * MENU_STEP_S),
+		end: String(Math.ceil(Number(end) / MENU_STEP_S) * MENU_STEP_S),
+	};
 }

@@ -3,15 +3,21 @@
 import { useEffect, useId, useLayoutEffect, useState } from "preact/hooks";
 import { type ProfileType, resolveType, shortTypeName } from "../shared/api";
 import { optionsOf } from "../shared/fields";
-import { useApi, useOutside } from "../shared/hooks";
+import { useOutside } from "../shared/hooks";
 import { IconPlus, IconX } from "../shared/icons";
+import { askedOf } from "./labels";
+import { useMenu } from "./menus";
+import type { Times } from "./questions";
 import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "./text";
 import "./picker.css";
 
 export interface PickerProps {
 	/** null if the query is not a lone selector. */
 	selector: Selector | null;
+	/** All stored types, from which short names follow. */
 	types: ProfileType[];
+	/** The window whose types, labels and values are offered. */
+	times: Times;
 	onChange(selector: Selector): void;
 }
 
@@ -130,30 +136,26 @@ export function Combo(props: ComboProps) {
 	);
 }
 
-/** Names or values of labels: those of the type, or all if it selects nothing. */
-function useKnown(wanted: boolean, typeName: string, name: string): string[] {
-	const key = wanted ? `${name} ${typeName}` : null;
-	const own = useApi<string[]>(key, name, typeName ? { "match[]": typeName } : {});
-	const none = own.error !== null || own.answer?.data.length === 0;
-	const all = useApi<string[]>(none ? key : null, name);
-	return (none ? all : own).answer?.data ?? [];
-}
 
 function MatcherEdit(props: {
 	matcher: Matcher;
-	typeName: string;
+	/** The selector without this matcher. */
+	rest: Selector;
+	times: Times;
 	autofocus: boolean;
 	onChange(m: Matcher): void;
 	onRemove(): void;
 }) {
-	const { matcher: m, typeName, onChange, onRemove, autofocus } = props;
+	const { matcher: m, rest, times, onChange, onRemove, autofocus } = props;
 	const [wantLabels, setWantLabels] = useState(autofocus);
 	const [wantValues, setWantValues] = useState(false);
-	const labels = useKnown(wantLabels, typeName, "labels");
-	const values = useKnown(
-		wantValues && m.label !== "",
-		typeName,
+	const asked = [askedOf(rest)].filter(Boolean);
+	const labels = useMenu<string>("labels", asked, times, wantLabels);
+	const values = useMenu<string>(
 		`label/${encodeURIComponent(m.label)}/values`,
+		asked,
+		times,
+		wantValues && m.label !== "",
 	);
 	return (
 		<div class="matcher">
@@ -191,17 +193,22 @@ function MatcherEdit(props: {
 }
 
 function TypeSelect({
-	name,
+	selector: { name, matchers },
 	types,
+	times,
 	onPick,
 }: {
-	name: string;
+	selector: Selector;
 	types: ProfileType[];
+	times: Times;
 	onPick(n: string): void;
 }) {
 	const current = resolveType(name, types);
+	const offered = useMenu<ProfileType>("profile_types", [askedOf({ name: "", matchers })].filter(Boolean), times);
 	const groups = new Map<string, ProfileType[]>();
-	for (const t of types) groups.set(t.name, [...(groups.get(t.name) ?? []), t]);
+	for (const t of types)
+		if (t === current || offered.some((o) => o.type === t.type))
+			groups.set(t.name, [...(groups.get(t.name) ?? []), t]);
 	return (
 		<select
 			class="type"
@@ -226,7 +233,9 @@ function TypeSelect({
 	);
 }
 
-export function Picker({ selector, types, onChange }: PickerProps) {
+const NO_SELECTOR: Selector = { name: "", matchers: [] };
+
+export function Picker({ selector, types, times, onChange }: PickerProps) {
 	const [draft, setDraft] = useState<Matcher[] | null>(null);
 	const text = selector ? formatSelector(selector) : "";
 	useEffect(() => setDraft(null), [text]);
@@ -235,8 +244,9 @@ export function Picker({ selector, types, onChange }: PickerProps) {
 		return (
 			<div class="picker">
 				<TypeSelect
-					name=""
+					selector={NO_SELECTOR}
 					types={types}
+					times={times}
 					onPick={(name) => onChange({ name, matchers: [] })}
 				/>
 				<span class="faint">
@@ -246,6 +256,7 @@ export function Picker({ selector, types, onChange }: PickerProps) {
 		);
 	// A matcher without label or value is kept here until it is complete.
 	const matchers = draft ?? selector.matchers;
+	const known = matchers.filter((m) => m.label && m.value);
 	const update = (next: Matcher[]) => {
 		const whole = next.filter((m) => m.label);
 		setDraft(next);
@@ -258,15 +269,17 @@ export function Picker({ selector, types, onChange }: PickerProps) {
 	return (
 		<div class="picker">
 			<TypeSelect
-				name={selector.name}
+				selector={selector}
 				types={types}
+				times={times}
 				onPick={(name) => onChange({ ...selector, name })}
 			/>
 			{matchers.map((m, i) => (
 				<MatcherEdit
 					key={i}
 					matcher={m}
-					typeName={selector.name}
+					rest={{ ...selector, matchers: known.filter((y) => y !== m) }}
+					times={times}
 					autofocus={!m.label}
 					onChange={(x) => update(matchers.map((y, k) => (k === i ? x : y)))}
 					onRemove={() => update(matchers.filter((_, k) => k !== i))}

@@ -159,7 +159,7 @@ function Toolbar({ props, of }: Part) {
 			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
 			<Narrow name="More">
 				{edit && props.grouping && (
-					<GroupBy query={props.edited?.[0] ?? query} onChange={edit} />
+					<GroupBy query={props.edited?.[0] ?? query} times={times} onChange={edit} />
 				)}
 				<span class="spacer" />
 				<Summary element={element} answer={answer} flame={flame} />
