@@ -224,3 +224,30 @@ test("at 390 pixels and in both themes nothing is cut off", async (t) => {
 		assert.deepEqual(problems, []);
 	}
 });
+
+test("the drawer is a dialog that keeps the focus, gives it back, and ends with Escape", async (t) => {
+	const { page, problems } = await open(t, explore({ query: QUERY, range: "15m" }));
+	const opener = page.getByRole("button", { name: "Alert", exact: true });
+	await opener.click();
+	await ready(page);
+	assert.equal(await drawer(page).evaluate((d) => d.tagName), "DIV");
+	const inside = () => drawer(page).evaluate((d) => d.contains(document.activeElement));
+	const title = drawer(page).getByRole("heading", { name: "New alert" });
+	assert.ok(await title.evaluate((h) => h === document.activeElement));
+	// With Shift from the first place to the last one, and back.
+	await page.keyboard.press("Shift+Tab");
+	assert.ok(await inside(), "the last place");
+	await page.keyboard.press("Tab");
+	const first = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent);
+	const begin = await first();
+	let places = 0;
+	do {
+		await page.keyboard.press("Tab");
+		assert.ok(await inside(), `after ${++places} times Tab`);
+	} while ((await first()) !== begin && places < 100);
+	assert.ok(places > 5 && places < 100, `${places} places`);
+	await page.keyboard.press("Escape");
+	await drawer(page).waitFor({ state: "detached" });
+	assert.ok(await opener.evaluate((b) => b === document.activeElement));
+	assert.deepEqual(problems, []);
+});

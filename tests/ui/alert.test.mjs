@@ -232,6 +232,16 @@ test("waits, labels and expressions by hand", (t) => {
 	assert.match(ruletest.ruleTest(of(total, 1), { ...example, type: null }).none, /unknown profile type/);
 });
 
+test("the summary has cores as plain numbers", (t) => {
+	const example = { metric: { job: "shop" }, series: null, type: typeNamed(TYPE.cpu) };
+	for (const [over, want] of [[0.03, "0.06 cores"], [8, "16 cores"], [0.00002, "4e-05 cores"], [12345, "2.469e+04 cores"]]) {
+		const draft = draftOf("total(merge by (job) (rate(cpu[5m]))) / 1e9", TYPE.cpu, "", over);
+		assert.ok(rule.alertRuleText(draft).includes('{{ $value | printf "%.4g" }} cores'));
+		assert.ok(ruletest.ruleTest(draft, example).text.includes(want), `${over}: ${ruletest.ruleTest(draft, example).text}`);
+		assert.match(pass(t, draft, example), /SUCCESS/i);
+	}
+});
+
 test("a rule that does not wait as it says fails its test", (t) => {
 	const type = typeNamed(TYPE.cpu);
 	const draft = draftOf("total(merge by (job) (rate(cpu[5m]))) / 1e9", TYPE.cpu, "", 1);

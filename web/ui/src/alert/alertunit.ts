@@ -1,7 +1,7 @@
 // The unit of an alert's values: on the chart, in its limit, and in the rule's summary.
 import { readQuery } from "../query/read";
 import { type ChartUnit, chartUnit, digits } from "../shared/units";
-import type { SummaryFormat } from "./rule";
+import { PLAIN_NUMBER, type SummaryFormat } from "./rule";
 
 export interface AlertUnit {
 	chart: ChartUnit;
@@ -22,7 +22,7 @@ export function alertUnit(expr: string, type: string, unit: string): AlertUnit {
 		const { label } = chartUnit(type, "nanoseconds", 1);
 		const short = label === "cores" ? "cores" : "s/s";
 		const format = (v: number) => `${v === 0 ? "0" : v < 0.001 ? Number(v.toPrecision(3)) : digits(v)} ${short}`;
-		return { chart: { label, factor: 1, format }, format: { function: "humanize", suffix: ` ${short}` }, limit: "" };
+		return { chart: { label, factor: 1, format }, format: { function: PLAIN_NUMBER, suffix: ` ${short}` }, limit: "" };
 	}
 	const chart = rate ? chartUnit(type, unit, 1) : chartUnit("", unit, 1);
 	if (unit === "bytes")

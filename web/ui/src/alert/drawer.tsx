@@ -22,9 +22,23 @@ const CHART_PX = 190;
 /** Space above the limit. */
 const ABOVE = 1.25;
 
-/** The focus goes into the drawer, and back to where it was. */
+const FOCUSED =
+	"a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, [tabindex='0']";
+
+/** Tab at the last place of the drawer goes to the first one, with Shift the other way around. */
+function keepFocus(e: KeyboardEvent, drawer: HTMLElement): void {
+	const places = [...drawer.querySelectorAll<HTMLElement>(FOCUSED)].filter((p) => p.offsetParent !== null);
+	const at = document.activeElement;
+	const inside = at instanceof HTMLElement && places.includes(at);
+	const [first, last] = [places[0], places[places.length - 1]];
+	if (e.shiftKey ? inside && at !== first : at !== last) return;
+	e.preventDefault();
+	(e.shiftKey ? last : first).focus();
+}
+
+/** The focus goes into the drawer, stays in it, and then goes back to where it was. */
 function useDrawer(close: () => void) {
-	const ref = useRef<HTMLElement>(null);
+	const ref = useRef<HTMLDivElement>(null);
 	const last = useRef(close);
 	last.current = close;
 	useEffect(() => {
@@ -32,9 +46,11 @@ function useDrawer(close: () => void) {
 		const drawer = attached(ref);
 		must(drawer.querySelector("h2"), "the title").focus({ preventScroll: true });
 		const onKey = (e: KeyboardEvent) => {
-			if (e.key !== "Escape" || e.defaultPrevented || document.querySelector("dialog[open]")) return;
+			if (e.defaultPrevented || document.querySelector("dialog[open]")) return;
 			const at = document.activeElement;
-			if (at === document.body || drawer.contains(at)) last.current();
+			if (at !== document.body && !drawer.contains(at)) return;
+			if (e.key === "Escape") last.current();
+			else if (e.key === "Tab" && at !== document.body) keepFocus(e, drawer);
 		};
 		document.addEventListener("keydown", onKey);
 		return () => {
@@ -217,7 +233,7 @@ export function AlertDrawer() {
 	const ref = useDrawer(of.close);
 	const { past, draft } = of;
 	return (
-		<aside class="alert-drawer" role="dialog" aria-labelledby="alert-title" ref={ref}>
+		<div class="alert-drawer" role="dialog" aria-labelledby="alert-title" ref={ref}>
 			<div class="panel-head">
 				<h2 id="alert-title" tabIndex={-1}>
 					New alert
@@ -244,6 +260,6 @@ export function AlertDrawer() {
 				<Fields of={of} />
 				<Texts of={of} />
 			</div>
-		</aside>
+		</div>
 	);
 }

@@ -5,9 +5,12 @@ import type { Labels } from "../shared/api";
 
 export const INTERVAL_S = 60;
 
+/** Four digits without a prefix: 0.03 cores, where humanize writes 30m. */
+export const PLAIN_NUMBER = 'printf "%.4g"';
+
 /** How the rule's summary writes a value, and what follows it. */
 export interface SummaryFormat {
-	function: "humanize" | "humanize1024" | "humanizePercentage";
+	function: "humanize" | "humanize1024" | "humanizePercentage" | typeof PLAIN_NUMBER;
 	suffix: string;
 }
 

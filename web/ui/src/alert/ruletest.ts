@@ -8,7 +8,7 @@ import { quote } from "../query/text";
 import { profileSelectors } from "../query/types";
 import type { Labels, ProfileType } from "../shared/api";
 import { parseDuration } from "../shared/timerange";
-import { type AlertDraft, INTERVAL_S, summaryOf, type SummaryFormat, yamlText } from "./rule";
+import { type AlertDraft, INTERVAL_S, PLAIN_NUMBER, summaryOf, type SummaryFormat, yamlText } from "./rule";
 
 export interface Example {
 	/** The labels of an element of the answer; null if there is none. */
@@ -146,11 +146,20 @@ function likelyMetric(tree: QueryNode, s: SelectorNode, fn: string | null, serie
 
 /** Four digits, as templates have them. */
 const four = (v: number): string => String(Number(v.toPrecision(4)));
+/** The same in the form %.4g of Go: powers of ten below 0.0001 and from 10000 on. */
+function general(v: number): string {
+	const [digits, power] = v.toExponential(3).split("e");
+	const exponent = Number(power);
+	if (v === 0 || (exponent >= -4 && exponent < 4)) return four(v);
+	const sign = exponent < 0 ? "-" : "+";
+	return `${Number(digits)}e${sign}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
 const SMALL = ["m", "u", "n", "p", "f", "a", "z", "y"];
 const LARGE = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
 
 /** A value as the functions of templates write it. */
 export function humanized(v: number, how: SummaryFormat["function"]): string {
+	if (how === PLAIN_NUMBER) return general(v);
 	if (how === "humanizePercentage") return `${four(v * 100)}%`;
 	const base = how === "humanize" ? 1000 : 1024;
 	let prefix = "";
