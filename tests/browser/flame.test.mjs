@@ -246,7 +246,7 @@ test("orientation, order and recursion change what is drawn", async (t) => {
 	await canvas.focus();
 	await page.keyboard.press("ArrowUp");
 	await page.keyboard.press("ArrowUp");
-	await page.getByText(/^app\/tree\.leaf, 400 ms, 40\.00% of all$/).waitFor({ state: "attached" });
+	await page.getByText(/^app\/tree\.leaf, 400 ms, 40\.00% of total$/).waitFor({ state: "attached" });
 	await page.keyboard.press("ArrowDown");
 	await page.getByText(/^app\/tree\.walk, 450 ms/).waitFor({ state: "attached" });
 	await page.keyboard.press("Escape");
@@ -274,7 +274,7 @@ test("colours say package, file or share", async (t) => {
 	const LEAF = "3 app/tree.leaf";
 	assert.ok(Math.abs(hue(byPackage[WALK]) - hue(byPackage[LEAF])) <= 1, "one package, one hue");
 	await page.getByRole("button", { name: "View", exact: true }).click();
-	await page.getByRole("radio", { name: "Share of all" }).check();
+	await page.getByRole("radio", { name: "Share of total" }).check();
 	await page.waitForURL(/[?&]color=share/);
 	await settled(page);
 	const byShare = await colors();
@@ -310,7 +310,7 @@ test("the card says what a node costs, and where it is defined", async (t) => {
 	await card.waitFor();
 	const text = (await card.innerText()).replace(/\s+/g, " ");
 	assert.ok(text.startsWith(`leveldb::DBImpl::Get ${files ? "/src/db.cc:40" : "leveldb"} `), text);
-	assert.match(text, /Flat 0 s 0\.00% of all Cum 500 ms 50\.00% of all/);
+	assert.match(text, /Flat 0 s 0\.00% of total Cum 500 ms 50\.00% of total/);
 	assert.match(text, /Of parent 50\.00% main\.main/);
 	await shot(page, "card");
 });
@@ -360,8 +360,9 @@ test("SVG and PNG are the graph as seen", async (t) => {
 	await clickNode(page, (await drawn(page)).find((n) => n.name === "app/tree.walk"));
 	await page.waitForURL(/[?&]zoom=/);
 	await settled(page);
-	const download = async (name) => {
+	const download = async (name, pixels) => {
 		await page.getByRole("button", { name: "Export" }).click();
+		if (pixels) await page.getByRole("combobox", { name: "Width of the picture" }).selectOption(`${pixels} px`);
 		const [file] = await Promise.all([
 			page.waitForEvent("download"),
 			page.getByRole("button", { name }).click(),
@@ -401,6 +402,11 @@ test("SVG and PNG are the graph as seen", async (t) => {
 	assert.equal(nodes[3].text, "app/tree.leaf");
 
 	const png = await download(/^PNG/);
+	for (const pixels of [3840, 800]) {
+		const { data } = await download(/^SVG/, pixels);
+		const [, wide, root] = /^<svg[^>]* width="(\d+)"[\s\S]*?<title>[\s\S]*?<rect (?:[^>]*?) width="([\d.]+)"/.exec(data) ?? [];
+		assert.deepEqual([Number(wide), Number(root)], [pixels, pixels], "as wide as asked");
+	}
 	assert.equal(png.name, svg.name.replace(/svg$/, "png"));
 	// What the server sends has the same name.
 	for (const [format, suffix] of [["pprof", "pb.gz"], ["folded", "folded.txt"], ["speedscope", "speedscope.json"]]) {

@@ -5,6 +5,7 @@ import { PALETTES } from "../flame/color";
 import { type PictureFrame, measurer, type Picture, toPng, toSvg } from "../flame/picture";
 import type { Times } from "../query/questions";
 import { apiUrl, callBlob, needsFiles, type ProfileElement } from "../shared/api";
+import { optionsOf, Select } from "../shared/fields";
 import { useOutside } from "../shared/hooks";
 import { IconDown, IconDownload } from "../shared/icons";
 import { currentTheme } from "../shared/theme";
@@ -19,6 +20,8 @@ const FORMATS: { format: string; hint: string; suffix?: string }[] = [
 ];
 /** The width if there is no flame graph on the page. */
 const WIDTH = 1200;
+/** Widths of pictures to choose from, in pixels, besides that of the graph on the screen. */
+const WIDTHS = [800, 1200, 1920, 3840];
 
 function save(blob: Blob, file: string): void {
 	const href = URL.createObjectURL(blob);
@@ -30,10 +33,11 @@ function save(blob: Blob, file: string): void {
 	setTimeout(() => URL.revokeObjectURL(href), 1000);
 }
 
-function frameOf(from: Element | null): PictureFrame {
+/** `width`: 0 for that of the graph on the screen. */
+function frameOf(from: Element | null, width: number): PictureFrame {
 	const graph = from?.closest(".results")?.querySelector(".flame-stage canvas");
 	return {
-		width: graph?.clientWidth || WIDTH,
+		width: width || graph?.clientWidth || WIDTH,
 		palette: PALETTES[currentTheme()],
 		ground: getComputedStyle(document.documentElement).getPropertyValue("--panel").trim(),
 		measure: measurer(),
@@ -45,22 +49,32 @@ function PictureItems(props: {
 	picture: Picture;
 	about: string;
 	name(suffix: string): string;
+	/** In pixels; 0: as on the screen. */
+	width: string;
+	onWidth(width: string): void;
 	from(): Element | null;
 	onFailed(message: string): void;
 }) {
-	const { picture, about, name, from, onFailed } = props;
+	const { picture, about, name, width, onWidth, from, onFailed } = props;
+	const frame = () => frameOf(from(), Number(width));
 	const svg = () =>
 		save(
-			new Blob([toSvg(picture, frameOf(from()), about)], { type: "image/svg+xml" }),
+			new Blob([toSvg(picture, frame(), about)], { type: "image/svg+xml" }),
 			name("svg"),
 		);
 	const png = async () => {
-		const blob = await toPng(picture, frameOf(from()));
+		const blob = await toPng(picture, frame());
 		if (blob) save(blob, name("png"));
 		else onFailed("The picture is too large for this browser. Zoom in, or save it as SVG.");
 	};
 	return (
 		<>
+			<div class="export-width" onClick={(e) => e.stopPropagation()}>
+				<Select name="Picture width" label="Width of the picture" value={width} onChange={onWidth}>
+					<option value="0">as shown</option>
+					{optionsOf(WIDTHS, (w) => `${w} px`)}
+				</Select>
+			</div>
 			<button type="button" onClick={svg}>
 				SVG <span class="faint">the flame graph as seen</span>
 			</button>
@@ -82,6 +96,7 @@ export interface ExportProps {
 export function ExportMenu({ query, times, elements, picture }: ExportProps) {
 	const [open, setOpen] = useState(false);
 	const [failed, setFailed] = useState("");
+	const [width, setWidth] = useState("0");
 	const ref = useOutside(open || failed !== "", () => {
 		setOpen(false);
 		setFailed("");
@@ -142,6 +157,8 @@ export function ExportMenu({ query, times, elements, picture }: ExportProps) {
 							picture={picture}
 							about={about}
 							name={name}
+							width={width}
+							onWidth={setWidth}
 							from={() => ref.current}
 							onFailed={setFailed}
 						/>
