@@ -113,6 +113,13 @@ scrape_configs:
 	await banner(page).waitFor();
 	await page.locator(".pool h2").getByText("few").waitFor();
 	assert.ok((await opacity(page, ".pool")) < 0.6);
+	// Also after another page was looked at, with the time that the rows are from.
+	await page.getByRole("link", { name: "Alerts", exact: true }).click();
+	await page.locator("main h1").getByText("Alerts").waitFor();
+	await page.getByRole("link", { name: "Targets", exact: true }).click();
+	await page.locator(".pool h2").getByText("few").waitFor();
+	await page.getByText(/^as of \d\d:\d\d:\d\d/).waitFor();
+	await page.getByText("1 process, 1 profile, 0 dropped").waitFor();
 });
 
 test("a wrong query says what is wrong above the last good view", async (t) => {

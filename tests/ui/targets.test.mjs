@@ -226,3 +226,11 @@ test("on a query node a process is a shard's, and the list says of when it is", 
 	assert.equal(targets.listedSince(DATA), 0);
 	assert.ok(!("shard" in targets.processes(DATA.activeTargets)[0]));
 });
+
+test("how long a process was not up, as far back as is known", () => {
+	const line = (known, value = 0) => [...new Array(30 - known).fill(null), ...new Array(known).fill(value)];
+	assert.deepEqual(
+		[undefined, line(0), line(1), line(3), line(29), line(30)].map(targets.notFor),
+		["never", "never", "not in 2 min", "not in 6 min", "not in 58 min", "not in the past hour"],
+	);
+});

@@ -138,3 +138,13 @@ test("values that are no finite numbers are read and said as the server writes t
 	const shown = said.slice(0, 3).map((v) => units.formatValue(v, "ratio"));
 	assert.deepEqual(shown, ["Inf", "-Inf", "NaN"]);
 });
+
+test("a count with its noun", () => {
+	const { counted } = page.units;
+	assert.deepEqual(
+		[counted(0, "group"), counted(1, "group"), counted(2, "group"), counted(1200, "process"), counted(1, "process")],
+		["0 groups", "1 group", "2 groups", "1,200 processes", "1 process"],
+	);
+	assert.deepEqual([counted(1, "series"), counted(3, "series")], ["1 series", "3 series"]);
+	assert.deepEqual([counted(1, "shard is", "shards are"), counted(2, "shard is", "shards are")], ["1 shard is", "2 shards are"]);
+});

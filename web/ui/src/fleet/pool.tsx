@@ -1,26 +1,51 @@
 // A page of pools: a bar with a filter, and a panel per pool that opens and closes. What such pages share.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
-import type { ApiError } from "../shared/api";
+import { useEffect, useState } from "preact/hooks";
+import type { Answer, ApiError } from "../shared/api";
 import { Segmented, TextFilter } from "../shared/fields";
-import { type Loaded, useApi, useInterval, useUrl } from "../shared/hooks";
+import { useApi, useInterval, useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
 import { Scroll } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { Paged } from "../shared/paged";
+import { formatTime } from "../shared/timerange";
 import { listParam, openAtFirst, type Pool } from "./targets";
 import "./targets.css";
 import "./pool.css";
 
 const REFRESH_S = 5;
 
+/** The last answers and when they came, in seconds since 1970: a page that is opened in an outage shows them. */
+const lastAnswers = new Map<string, { answer: Answer<unknown>; at: number }>();
+
+export interface Refreshed<T> {
+	answer: Answer<T> | null;
+	error: ApiError | null;
+	/** When `answer` came, if newer questions have failed since, in seconds since 1970; else null. */
+	asOf: number | null;
+}
+
 /** An answer that is asked for again every few seconds; a large one less often. */
-export function useRefreshed<T>(name: string): Loaded<T> {
+export function useRefreshed<T>(name: string): Refreshed<T> {
 	const [tick, setTick] = useState(0);
-	const loaded = useApi<T>(String(tick), name);
-	const pace = Math.ceil((loaded.answer?.tookMs ?? 0) / 50);
+	const { answer, error } = useApi<T>(String(tick), name);
+	const pace = Math.ceil((answer?.tookMs ?? 0) / 50);
 	useInterval(Math.max(REFRESH_S, pace), () => setTick((t) => t + 1));
-	return loaded;
+	useEffect(() => {
+		if (answer && !error) lastAnswers.set(name, { answer, at: Date.now() / 1000 });
+	}, [name, answer, error]);
+	const last = error ? lastAnswers.get(name) : undefined;
+	return {
+		answer: answer ?? (last ? (last.answer as Answer<T>) : null),
+		error,
+		asOf: last ? last.at : null,
+	};
+}
+
+/** Beside rows that are old because the server cannot be asked. */
+export function AsOf({ at }: { at: number | null }) {
+	if (at === null) return null;
+	return <b class="as-of">as of {formatTime(at)}</b>;
 }
 
 /**

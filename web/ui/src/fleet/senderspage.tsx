@@ -6,10 +6,10 @@ import { Segmented, TextFilter } from "../shared/fields";
 import { useApi, useClock, useFlags, useUrl } from "../shared/hooks";
 import { IsOff, Notices, QueryError } from "../shared/notices";
 import { formatClock } from "../shared/timerange";
-import { digits, formatAgo, formatBytes, formatCount, formatNanoseconds } from "../shared/units";
+import { counted, digits, formatAgo, formatBytes, formatCount, formatNanoseconds } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
 import type { PushCause } from "./causes";
-import { PagedTable, useRefreshed } from "./pool";
+import { AsOf, PagedTable, useRefreshed } from "./pool";
 import {
 	countViews,
 	dataOf,
@@ -85,7 +85,7 @@ function Who(props: RowProps & { of: Sender }) {
 
 function Amount({ of }: { of: Sender }) {
 	const pace = profilesPerMinute(of);
-	const whole = `${of.profiles.toLocaleString("en")} profiles, ${of.samples.toLocaleString("en")} samples`;
+	const whole = `${counted(of.profiles, "profile")}, ${counted(of.samples, "sample")}`;
 	return (
 		<>
 			<span title={`${whole} stored since ${formatClock(Date.parse(of.firstSeen) / 1000)}`}>
@@ -213,7 +213,7 @@ function SenderTable(props: { all: Sender[]; shown: Sender[]; shard: boolean }) 
 
 export function SendersPage() {
 	const { store, location } = useUrl();
-	const { answer, error } = useRefreshed<Senders>("senders");
+	const { answer, error, asOf } = useRefreshed<Senders>("senders");
 	const view = oneOf(location.params.get("state"), VIEW_NAMES);
 	const filter = location.params.get("filter") ?? "";
 	const data = answer?.data;
@@ -238,9 +238,10 @@ export function SendersPage() {
 				/>
 				<TextFilter label="Filter senders" hint="Filter by job, address, user or error" />
 				<span class="spacer" />
+				<AsOf at={asOf} />
 				{data && (
 					<span class="faint">
-						{all.length.toLocaleString("en")} senders since {since}
+						{counted(all.length, "sender")} since {since}
 					</span>
 				)}
 				<a href="targets">Targets</a>
@@ -251,7 +252,7 @@ export function SendersPage() {
 				infos={
 					data?.forgotten
 						? [
-								`${data.forgotten.toLocaleString("en")} senders dropped from the list: ` +
+								`${counted(data.forgotten, "sender")} dropped from the list: ` +
 									`the server keeps the last ${data.max.toLocaleString("en")}.`,
 							]
 						: []

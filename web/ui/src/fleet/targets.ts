@@ -225,6 +225,14 @@ export function lastUp(line: (number | null)[] | undefined, end: number): number
 	return i < 0 ? 0 : end - (UPTIME_S / UPTIME_STEP_S - 1 - i) * UPTIME_STEP_S;
 }
 
+/** A process that was never up in its line: "not in the past 6 min", as far back as the line is known. */
+export function notFor(line: (number | null)[] | undefined): string {
+	const first = (line ?? []).findIndex((v) => v !== null);
+	if (!line || first < 0) return "never";
+	const seconds = (line.length - first) * UPTIME_STEP_S;
+	return seconds >= UPTIME_S ? "not in the past hour" : `not in ${Math.round(seconds / 60)} min`;
+}
+
 /** A discovered target with its scraped profiles, if any. */
 export interface Found {
 	scrapePool: string;

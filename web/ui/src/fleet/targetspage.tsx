@@ -4,15 +4,16 @@ import type { DroppedTarget, MatrixElement, Target, Targets } from "../shared/ap
 import { Chips } from "../shared/chips";
 import { useApi, useClock, useFlags, useInterval, useUrl } from "../shared/hooks";
 import { Paged } from "../shared/paged";
-import { formatAgo, formatNanoseconds, formatPercent } from "../shared/units";
+import { counted, formatAgo, formatNanoseconds, formatPercent } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
 import { causeOf } from "./causes";
-import { Count, PagedTable, PoolsPage, useRefreshed } from "./pool";
+import { AsOf, Count, PagedTable, PoolsPage, useRefreshed } from "./pool";
 import { ProfileNow } from "./profilenow";
 import { Relabelling, WhyButton } from "./relabelling";
 import {
 	type Health,
 	labelKey,
+	notFor,
 	lastUp,
 	listedSince,
 	type Process,
@@ -172,7 +173,7 @@ function Row({ of, now, orders, shard, uptime, end }: RowProps & { of: Process }
 						? formatAgo(now - success)
 						: of.state === "unknown"
 							? "not yet"
-							: "more than 1 h ago, or never"}
+							: notFor(line)}
 				</td>
 				<td class="num" data-title="Interval">
 					{intervals.join(", ")}
@@ -299,7 +300,7 @@ function Droppeds({ dropped }: { dropped: DroppedTarget[] }) {
 export function TargetsPage() {
 	const { location } = useUrl();
 	const now = useClock();
-	const { answer, error } = useRefreshed<Targets>("targets");
+	const { answer, error, asOf } = useRefreshed<Targets>("targets");
 	const flags = useFlags();
 	const orders = flags.answer?.data["web.enable-admin-api"] === "true";
 	const state = oneOf(location.params.get("state"), STATES);
@@ -323,12 +324,13 @@ export function TargetsPage() {
 			filter={{ label: "Filter targets", hint: "Filter by address, label or error" }}
 			aside={
 				<>
+					<AsOf at={asOf} />
 					<span class="faint">
-						{all.length.toLocaleString("en")} processes,{" "}
-						{(answer?.data.activeTargets?.length ?? 0).toLocaleString("en")} profiles,{" "}
+						{counted(all.length, "process")},{" "}
+						{counted(answer?.data.activeTargets?.length ?? 0, "profile")},{" "}
 						{Math.max(droppedCount, dropped.length).toLocaleString("en")} dropped
 						{answer && shards &&
-							`, of ${shards.length} shards as they were ${formatAgo(now - listedSince(answer.data))}`}
+							`, of ${counted(shards.length, "shard")} as they were ${formatAgo(now - listedSince(answer.data))}`}
 					</span>
 					<a href="service-discovery">Service discovery</a>
 					<a href="senders">Senders</a>

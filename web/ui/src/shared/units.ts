@@ -121,6 +121,13 @@ export function parseSample(text: string): number {
 /** The class of a change of cost. */
 export const trend = (v: number): string => (v > 0 ? "more" : v < 0 ? "less" : "faint");
 
+const PLURALS: Record<string, string> = { series: "series", process: "processes", binary: "binaries" };
+
+/** A count with its noun: `1 group`, `2 groups`, `1,200 processes`. `many`: the noun for all but one. */
+export function counted(n: number, noun: string, many = PLURALS[noun] ?? `${noun}s`): string {
+	return `${n.toLocaleString("en")} ${n === 1 ? noun : many}`;
+}
+
 /** The message for a selection without samples; it depends on what is counted. */
 export function nothingCounted(type: string, unit: string, profiles: number): string {
 	const [name, sample] = type.split(":");
@@ -134,9 +141,7 @@ export function nothingCounted(type: string, unit: string, profiles: number): st
 					: name === "mutex" || name === "block"
 						? "No waiting in this window"
 						: "Nothing counted in this window";
-	const n = profiles.toLocaleString("en");
-	const word = profiles === 1 ? "profile" : "profiles";
-	return `${what}: ${n} ${word} without samples.`;
+	return `${what}: ${counted(profiles, "profile")} without samples.`;
 }
 
 export interface ChartUnit {
