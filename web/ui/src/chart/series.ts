@@ -2,7 +2,7 @@
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels } from "../shared/api";
 import { must } from "../shared/must";
 import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
-import type { ChartUnit } from "../shared/units";
+import { type ChartUnit, counted } from "../shared/units";
 
 export type ChartColumn = (number | null | undefined)[];
 
@@ -189,7 +189,7 @@ export function describeChart(data: Aligned, unit: ChartUnit, step: number): str
 	const span = formatSpan(whole).replace(" – ", " to ");
 	const n = columns.length;
 	const head =
-		`${n === 1 ? "1 line" : `${n} lines`}, ${span}, ` +
+		`${counted(n, "line")}, ${span}, ` +
 		`in ${unit.label}, step ${formatDuration(step)}.`;
 	const lines = columns.map((c, i) => {
 		const v = c.filter((x): x is number => typeof x === "number");

@@ -1,6 +1,6 @@
 // The answer of /api/v1/status/cluster, and what the page Cluster says of it.
 import { formatClock } from "../shared/timerange";
-import { digits, formatPercent } from "../shared/units";
+import { counted, digits, formatPercent } from "../shared/units";
 
 interface ShardProgress {
 	/** RFC 3339: all profiles until then; missing: nothing was written or read yet. */
@@ -177,7 +177,7 @@ function troublesOfShard(s: Shard): string[] {
 	if (s.behind) out.push(`Shard ${s.name} follows an old assignment: profiles of targets that moved may be there twice.`);
 	if (s.missing)
 		out.push(
-			`Shard ${s.name}: ${s.missing.toLocaleString("en")} ${s.missing === 1 ? "object" : "objects"} of the manifest ` +
+			`Shard ${s.name}: ${counted(s.missing, "object")} of the manifest ` +
 				"missing in the bucket; affected answers have a warning.",
 		);
 	return out;
@@ -190,7 +190,7 @@ function troublesOfReading(shards: Shard[]): string[] {
 	const read = all.reduce((n, r) => n + r.read_bytes, 0);
 	const bytes = all.reduce((n, r) => n + r.bytes, 0);
 	const left = Math.max(...all.map((r) => r.left_seconds ?? NaN));
-	const which = all.length === 1 ? "1 shard is" : `${all.length} shards are`;
+	const which = counted(all.length, "shard is", "shards are");
 	return [`${which} being read, ${readPart(read, bytes)} so far${left > 0 ? `, about ${lag(left)} left` : ""}: answers that meet unread windows have a warning.`];
 }
 

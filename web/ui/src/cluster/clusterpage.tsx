@@ -4,7 +4,7 @@ import { useApi, useInterval, useOwnAnswer, useSame, useUrl } from "../shared/ho
 import { QueryError } from "../shared/notices";
 import { type Column, Table } from "../shared/table";
 import { formatClock } from "../shared/timerange";
-import { formatBytes } from "../shared/units";
+import { counted, formatBytes } from "../shared/units";
 import { StatusFrame } from "../status/frame";
 import {
 	type Cache,
@@ -29,7 +29,6 @@ const ROWS_MAX = 20;
 const DASH = <span class="faint">–</span>;
 
 const number = (n: number) => n.toLocaleString("en");
-const many = (n: number, what: string) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 const Bytes = ({ n }: { n: number }) => <span title={`${number(n)} bytes`}>{formatBytes(n)}</span>;
 
 function Chip({ chip }: { chip: { text: string; mark: string; hint: string } }) {
@@ -138,7 +137,7 @@ function Own({ shard: s }: { shard: OwnShard }) {
 						<td>
 							<Bytes n={s.waiting_bytes} />{" "}
 							{s.waiting_blocks > 0 && (
-								<span class="faint">{many(s.waiting_blocks, "block")}</span>
+								<span class="faint">{counted(s.waiting_blocks, "block")}</span>
 							)}
 						</td>
 					</tr>
@@ -147,20 +146,20 @@ function Own({ shard: s }: { shard: OwnShard }) {
 						<td>
 							<Bytes n={s.bytes} />{" "}
 							<span class="faint">
-								{many(s.blocks, "block")}, {many(s.windows, "window")} of{" "}
-								{many(s.segments, "segment")}
+								{counted(s.blocks, "block")}, {counted(s.windows, "window")} of{" "}
+								{counted(s.segments, "segment")}
 							</span>
 						</td>
 					</tr>
 					{s.kept > 0 && (
 						<tr>
 							<th>Only in the bucket</th>
-							<td>{number(s.kept)} windows or blocks that are not in the local directory</td>
+							<td>{counted(s.kept, "window or block that is", "windows or blocks that are")} not in the local directory</td>
 						</tr>
 					)}
 					<tr>
 						<th>To be removed</th>
-						<td>{many(s.gone, "object")}</td>
+						<td>{counted(s.gone, "object")}</td>
 					</tr>
 					<tr>
 						<th>Generation</th>

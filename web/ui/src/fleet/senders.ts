@@ -1,7 +1,7 @@
 // Who pushes profiles: the answer of /api/v1/senders, its order and filter, and what the page Senders says of a row.
 import { type ProfileType, shortTypeName } from "../shared/api";
 import { filterWords, holds } from "../shared/listfilter";
-import { formatAgo, formatNanoseconds } from "../shared/units";
+import { counted, formatAgo, formatNanoseconds } from "../shared/units";
 import { type PushCause, pushCause } from "./causes";
 import { serviceQuery } from "./fleet";
 import { searchedText } from "./targets";
@@ -179,7 +179,6 @@ function refusalOf(s: Sender, now: number): SenderNote {
 	const reasons = Object.entries(refused)
 		.sort(([, a], [, b]) => b - a)
 		.map(([reason, n]) => `${n.toLocaleString("en")} ${reason}`);
-	const profiles = refusedProfiles === 1 ? "profile" : "profiles";
 	const later = senderTime(s.lastStored) > senderTime(error?.time);
 	return {
 		now: s.state === "refused" || s.state === "in part" || (s.state === "stopped" && !later),
@@ -187,7 +186,7 @@ function refusalOf(s: Sender, now: number): SenderNote {
 		message: error?.message ?? "",
 		when: error ? formatAgo(now - senderTime(error.time)) : "",
 		counts: reasons.length
-			? `${refusedProfiles.toLocaleString("en")} ${profiles} refused: ${reasons.join(", ")}`
+			? `${counted(refusedProfiles, "profile")} refused: ${reasons.join(", ")}`
 			: "",
 	};
 }

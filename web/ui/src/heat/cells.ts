@@ -1,7 +1,7 @@
 // The heatmap as numbers: rows by cost, one column per step, a value or a gap per cell; and in words.
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels, type VectorElement } from "../shared/api";
 import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
-import { type ChartUnit, formatPercent, parseSample, share } from "../shared/units";
+import { type ChartUnit, counted, formatPercent, parseSample, share } from "../shared/units";
 import { ROWS_ASKED, HEAT_ROWS_MAX } from "./heatqueries";
 
 export interface HeatRow {
@@ -54,7 +54,7 @@ export function restWords({ rows, all, left, leftShare }: HeatRows): string {
 	const some = all.length >= ROWS_ASKED;
 	const others = left === 1 ? "the other one" : `the other ${left.toLocaleString("en")}`;
 	return (
-		`Top ${rows.length} rows of ${some ? "at least " : ""}${all.length}: ` +
+		`Top ${counted(rows.length, "row")} of ${some ? "at least " : ""}${all.length}: ` +
 		`${others} cost ${formatPercent(leftShare)} of ${some ? "these" : "all"}.`
 	);
 }
@@ -251,7 +251,7 @@ export function cellWords(heat: Heat, unit: ChartUnit, cell: number): CellWords 
 		row: heat.rows[row].label,
 		time: columnWords(heat, cell),
 		value: gap ? "no profile" : valueWords(v, unit),
-		profiles: gap || count < 1 ? "" : count === 1 ? "1 profile" : `${count} profiles`,
+		profiles: gap || count < 1 ? "" : counted(count, "profile"),
 	};
 }
 
@@ -264,9 +264,8 @@ export function spokenCell(heat: Heat, unit: ChartUnit, cell: number): string {
 export function describeHeat(heat: Heat, unit: ChartUnit): string[] {
 	const { rows, times, values, step } = heat;
 	const n = times.length;
-	const columns = n === 1 ? "1 column" : `${n} columns`;
 	const head =
-		`${rows.length === 1 ? "1 row" : `${rows.length} rows`}, ${columns} of ` +
+		`${counted(rows.length, "row")}, ${counted(n, "column")} of ` +
 		`${formatDuration(step)}, in ${unit.label}.`;
 	return [
 		head,

@@ -7,6 +7,7 @@ import { IconX } from "../shared/icons";
 import { pickedValues, pickValue, selectorsOf } from "./labels";
 import { findSelectors } from "./read";
 import type { Times } from "./questions";
+import { counted } from "../shared/units";
 import "./labelbrowser.css";
 
 export interface LabelsProps {
@@ -63,9 +64,6 @@ function useRows(props: LabelsProps, label: string) {
 	return { rows, error: names.error as ApiError | null, ready };
 }
 
-const plural = (n: number, what: string) =>
-	`${n.toLocaleString("en")} ${n === 1 ? what : what === "series" ? what : what + "s"}`;
-
 /** A list with a filter above it; a long list shows its first part and how many more there are. */
 function Filtered(props: {
 	rows: Row[];
@@ -121,7 +119,7 @@ function Names(props: LabelsProps) {
 					<span class="faint">
 						{r.values === undefined
 							? "of samples"
-							: `${plural(r.values, "value")} · ${plural(r.series ?? 0, "series")}`}
+							: `${counted(r.values, "value")} · ${counted(r.series ?? 0, "series")}`}
 					</span>
 				</button>
 			)}
@@ -150,7 +148,7 @@ function Values(props: LabelsProps) {
 					>
 						<span class="label-name">{r.name || <i>empty</i>}</span>
 						{r.series !== undefined && (
-							<span class="faint">{plural(r.series, "series")}</span>
+							<span class="faint">{counted(r.series, "series")}</span>
 						)}
 					</button>
 					{picked.length > 0 && (

@@ -5,7 +5,7 @@ import { callersOf, type Costs, costsOf, isOwn, ownCosts } from "../flame/owncod
 import { flameQuery, withWindow } from "../query/query";
 import { quote } from "../query/text";
 import { parseDuration } from "../shared/timerange";
-import { digits, formatValue, share } from "../shared/units";
+import { counted, digits, formatValue, share } from "../shared/units";
 import { type Change, isProved, middleOf } from "./verdict";
 
 export type Certainty = "certain" | "open" | "unjudged";
@@ -132,7 +132,7 @@ export function moreTime(seconds: number): string {
 				: seconds < 129600
 					? [Math.ceil(seconds / 3600), "hour"]
 					: [Math.ceil(seconds / 86400), "day"];
-	return `${n} more ${unit}${n === 1 ? "" : "s"}`;
+	return counted(n, `more ${unit}`);
 }
 
 /* ---- the share over time ---- */

@@ -10,7 +10,7 @@ import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
 import { Narrow } from "../shared/layout";
 import { QueryError } from "../shared/notices";
-import { nothingCounted } from "../shared/units";
+import { counted, nothingCounted } from "../shared/units";
 import { openSource } from "../source/source";
 import { SourceView } from "../source/view";
 import { ExportMenu } from "./export";
@@ -116,8 +116,7 @@ function TablePart(props: {
 			{element && significance && <SignificanceNotes of={significance} />}
 			{hidden > 0 && (
 				<div class="table-notes faint">
-					{hidden.toLocaleString("en")} more functions with a smaller flat cost are not
-					shown.
+					{counted(hidden, "more function")} with a smaller flat cost not shown.
 				</div>
 			)}
 		</div>

@@ -5,6 +5,7 @@ import { Scroll } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { Evaluated, EvaluatedBy, GroupHead, NoRules, RuleDetails, useRules } from "./group";
 import { filterGroups, type Rule } from "./rules";
+import { counted } from "../shared/units";
 
 type Kind = "all" | "alerting" | "recording" | "failing";
 
@@ -60,7 +61,7 @@ export function RulesPage() {
 				<TextFilter label="Filter by name, label or expression" />
 				<span class="spacer" />
 				<span class="faint">
-					{rules.length} rules in {groups.length} groups
+					{counted(rules.length, "rule")} in {counted(groups.length, "group")}
 				</span>
 			</div>
 			{error && <QueryError error={error} sent="" />}

@@ -6,6 +6,7 @@ import { type Runtime, seconds } from "./defaultrange";
 import { cpuComes, dueText, type FirstError, firstSteps, type FirstSteps } from "./firststeps";
 import { type Loaded, useApi, useClock, useFlags, useInterval } from "./hooks";
 import { takesNothing } from "./notices";
+import { counted } from "./units";
 import "./firstminute.css";
 
 const ASK_EVERY_S = 2;
@@ -87,8 +88,6 @@ function Step({ state, children }: { state: State; children: preact.ComponentChi
 	);
 }
 
-const count = (n: number, what: string) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
-
 function Failure({ error, all }: { error: FirstError; all: boolean }) {
 	return (
 		<div class="notice error" role={all ? "alert" : undefined}>
@@ -108,12 +107,12 @@ function Steps({ steps, stored }: { steps: FirstSteps; stored: number }) {
 	const first: State = kind === "failing" ? "failed" : idle || stored ? "done" : "now";
 	return (
 		<ul class="first-steps" role="status">
-			<Step state="done">Configuration read: {count(steps.jobs, "job")}</Step>
+			<Step state="done">Configuration read: {counted(steps.jobs, "job")}</Step>
 			<Step state={some ? "done" : "now"}>
 				{some ? (
 					<>
-						<a href="targets">{count(targets, "target")}</a> found, with{" "}
-						{count(profiles, "profile")} each interval
+						<a href="targets">{counted(targets, "target")}</a> found, with{" "}
+						{counted(profiles, "profile")} each interval
 					</>
 				) : (
 					<>
