@@ -348,7 +348,7 @@ test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
 	});
 	const root = treeOf(data.result[0].flamebearer);
 	const check = (row, n) => {
-		const name = n.level ? n.name : "all";
+		const { name } = n;
 		assert.equal(row.name, name);
 		assert.equal(row.level, n.level + 1, name);
 		assert.deepEqual(

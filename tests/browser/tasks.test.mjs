@@ -172,7 +172,7 @@ test("6. the share of a function in its service", async (t) => {
 	await cost.getByText("cum").waitFor();
 	const { data } = await v.answer("the table", (a) => /^top\(/.test(a.args.query ?? "") && /service="shop"/.test(a.args.query));
 	const row = data.result[0].rows.find((r) => r.function === REGRESSED);
-	const [, shown, percent] = /cum ([\d.]+ \w+) ([\d.]+)% of all/.exec(await textOf(cost)) ?? assert.fail(await textOf(cost));
+	const [, shown, percent] = /cum ([\d.]+ \w+) ([\d.]+)% of total/.exec(await textOf(cost)) ?? assert.fail(await textOf(cost));
 	same(amount(shown), row.cum, "its cost");
 	same(Number(percent), row.cum_percent, "its share");
 	v.done();

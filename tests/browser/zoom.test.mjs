@@ -115,7 +115,7 @@ test("zooming into other reads it, again and again; back needs no question", asy
 	assert.equal(part.result[0].flamebearer.numTicks, other.total);
 	assert.equal(part.result[0].total, TOTAL);
 	const crumbs = await page.locator(".crumbs").innerText();
-	assert.match(crumbs, new RegExp(`${((100 * other.total) / TOTAL).toFixed(2)}% of all`));
+	assert.match(crumbs, new RegExp(`${((100 * other.total) / TOTAL).toFixed(2)}% of total`));
 	// The rest of the rest.
 	const rest = await find(page, "other", 3);
 	await clickNode(page, rest);

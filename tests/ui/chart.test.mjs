@@ -213,5 +213,5 @@ test("lines are named by the labels that tell them apart", () => {
 	assert.deepEqual(names({ job: "demo", pod: "a" }, { job: "demo" }), ["a", "no pod"]);
 	assert.deepEqual(names({ job: "demo", pod: "a" }), ['job="demo", pod="a"'], "one alone has all");
 	assert.deepEqual(names({ job: "demo" }), ["demo"]);
-	assert.deepEqual(names({}), ["all"]);
+	assert.deepEqual(names({}), ["total"]);
 });

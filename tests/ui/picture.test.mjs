@@ -73,7 +73,7 @@ test("widths are in the ratio of totals", () => {
 		[600, 38, 199.2],
 	]); // nodes narrower than half a pixel are left out
 	const titles = all.filter((n) => n.name === "title").map((n) => n.text.split("\n"));
-	assert.deepEqual(titles[1], ["a&#60;&#34;&#38;\ufffd\ufffd", "cum 600, 60.00% of all; flat 100"]);
+	assert.deepEqual(titles[1], ["a&#60;&#34;&#38;\ufffd\ufffd", "cum 600, 60.00% of total; flat 100"]);
 	assert.equal(all.find((n) => n.name === "desc").text, "cpu{a&#60;b}");
 	assert.equal(all[0].height, "57");
 });

@@ -222,7 +222,7 @@ test("a series without the label that names the others says so", () => {
 		series.alignSeries(metrics.map(one), { start: 10, end: 20 }, 10, 1, 9).labels;
 	assert.deepEqual(labels({ handler: "/a" }, {}), ["/a", "no handler"]);
 	assert.deepEqual(labels({ a: "1", b: "2" }, {}), ['a="1", b="2"', "no labels"]);
-	assert.deepEqual(labels({}), ["all"]);
+	assert.deepEqual(labels({}), ["total"]);
 });
 
 /** Runs `fn` in a zone of the browser, and with times in UTC if so chosen. */

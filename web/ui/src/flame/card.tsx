@@ -30,7 +30,7 @@ function Single({ flame: f, node, unit }: CardProps) {
 		<tr>
 			<th>{label}</th>
 			<td>{formatValue(v, unit)}</td>
-			<td>{formatPercent(share(v, f.width))} of all</td>
+			<td>{formatPercent(share(v, f.width))} of total</td>
 		</tr>
 	);
 	return (

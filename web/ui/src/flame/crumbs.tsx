@@ -38,7 +38,7 @@ export function Crumbs({
 			{zoomed > 0 && (
 				<>
 					<span class="faint">
-						{formatPercent(share(flame.total[zoomed], flame.width))} of all
+						{formatPercent(share(flame.total[zoomed], flame.width))} of total
 					</span>
 					<button type="button" class="reset" onClick={() => onZoom(0)}>
 						Reset zoom

@@ -16,7 +16,7 @@ const ORDERS: [FlameLook["order"], string][] = [
 const COLORS: [FlameLook["color"], string][] = [
 	["package", "Package"],
 	["file", "File"],
-	["share", "Share of all"],
+	["share", "Share of total"],
 ];
 
 function Choice<T extends string>(props: {

@@ -63,7 +63,7 @@ function title(f: Flame, i: number, unit: string): string {
 	const flat = formatValue(f.self[i], unit);
 	const cum = formatValue(f.total[i], unit);
 	const part = formatPercent(share(f.total[i], f.width));
-	return escapeXml(`${name}\ncum ${cum}, ${part} of all; flat ${flat}`);
+	return escapeXml(`${name}\ncum ${cum}, ${part} of total; flat ${flat}`);
 }
 
 /** The lines across frames without names. */

@@ -131,7 +131,7 @@ function Stage(props: {
 function spoken(f: Flame, i: number, unit: string): string {
 	if (i < 0 || i >= f.count) return "";
 	const part = formatPercent(share(f.total[i], f.width));
-	return `${nameOf(f, i)}, ${formatValue(f.total[i], unit)}, ${part} of all`;
+	return `${nameOf(f, i)}, ${formatValue(f.total[i], unit)}, ${part} of total`;
 }
 
 /** The selected node; it keeps its call path when the graph changes. */

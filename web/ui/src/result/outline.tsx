@@ -242,7 +242,7 @@ interface RowProps {
 function Row({ row, index, active, columns, template, flame, unit, ...rest }: RowProps) {
 	const indent = INDENT_PX * Math.min(INDENT_MAX, row.level - 1);
 	const cls = [active && "active", rest.picked && "selected", rest.matched && "matched"];
-	const name = row.node === 0 ? "all" : nameOf(flame, row.node);
+	const name = nameOf(flame, row.node);
 	return (
 		<div
 			id={rest.id}

@@ -338,7 +338,7 @@ function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 				<dt>{of}</dt>
 				<dd class={diff ? trend(row[of]) : ""}>
 					{value}
-					<span class="faint"> {formatPercent(part)} of {diff ? "the base" : "all"}</span>
+					<span class="faint"> {formatPercent(part)} of {diff ? "the base" : "total"}</span>
 				</dd>
 			</div>
 		);

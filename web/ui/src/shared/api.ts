@@ -271,7 +271,7 @@ export async function callBlob(name: string, args: Args): Promise<Blob> {
 }
 
 /** The labels in which the elements of a result differ, as one line. */
-export function formatLabels(metric: Labels, empty = "all"): string {
+export function formatLabels(metric: Labels, empty = "total"): string {
 	const pairs = Object.entries(metric).map(([k, v]) => `${k}="${v}"`);
 	return pairs.length ? pairs.join(", ") : empty;
 }
@@ -288,7 +288,7 @@ export function labelsAmong(metric: Labels, telling: string[]): string {
 	const [only] = telling;
 	if (telling.length === 1) return metric[only] || `no ${only}`;
 	const kept = Object.entries(metric).filter(([k]) => telling.includes(k));
-	return formatLabels(Object.fromEntries(kept), telling.length ? "no labels" : "all");
+	return formatLabels(Object.fromEntries(kept), telling.length ? "no labels" : "total");
 }
 
 /** Labels as a key, without the name. */
