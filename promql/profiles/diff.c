@@ -282,6 +282,16 @@ static enum err_code diff_pair(struct pairing *pairing, const struct profiles_di
 	return profile_totals(out, err);
 }
 
+/* Against no profiles at all every cost is new, or gone: the answer's infos say so. */
+static enum err_code profiles_diff_note_empty(
+	struct eval *ev, const struct value *new_side, const struct value *base_side, struct err *err)
+{
+	if (!new_side->n == !base_side->n)
+		return ERR_OK;
+	return eval_info(ev, err, "%sno profiles on the %s side of the difference",
+		ev->steps > 1 ? "at some steps: " : "", new_side->n ? "base" : "new");
+}
+
 enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct value *new_side,
 	const struct value *base_side, enum grouping matching, struct name_list labels, bool normalized,
 	struct value *out, struct err *err)
@@ -300,7 +310,8 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 		rc = eval_nomem(ev, err);
 		goto out;
 	}
-	if ((rc = profiles_diff_add_side(&x, new_side, 0, err)) ||
+	if ((rc = profiles_diff_note_empty(ev, new_side, base_side, err)) ||
+		(rc = profiles_diff_add_side(&x, new_side, 0, err)) ||
 		(rc = profiles_diff_add_side(&x, base_side, 1, err)))
 		goto out;
 	for (size_t i = 0; i < x.n; i++)

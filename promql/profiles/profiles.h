@@ -108,6 +108,7 @@ MUST_CHECK enum err_code profiles_whole(
 
 /* ---- diff.c ---- */
 
+/* If exactly one side has no profiles, the answer's infos say which. */
 MUST_CHECK enum err_code profiles_diff(struct eval *ev, const struct expr *e,
 	const struct value *new_side, const struct value *base_side, enum grouping matching,
 	struct name_list labels, bool normalized, struct value *out, struct err *err);
