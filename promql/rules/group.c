@@ -67,15 +67,22 @@ static void group_print_element(struct buf *out, const struct rule *r, struct la
 	arena_release(&a);
 }
 
-void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
-	struct labels labels, int64_t t_ns)
+/* A time of evaluation as a parameter of a link, in seconds. */
+static void group_print_time(struct buf *out, const char *name, int64_t t_ns)
 {
-	int64_t at_ns = t_ns - r->group->query_offset_ns;
+	buf_printf(
+		out, "&%s=%" PRId64 ".%03d", name, t_ns / NS_PER_S, (int)(t_ns % NS_PER_S / NS_PER_MS));
+}
+
+void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
+	struct labels labels, int64_t t_ns, int64_t since_ns)
+{
 	struct buf match = { 0 };
 
 	buf_add_str(out, external_url);
 	template_link_print(out, r->expr);
-	buf_printf(out, "&at=%" PRId64 ".%03d", at_ns / NS_PER_S, (int)(at_ns % NS_PER_S / NS_PER_MS));
+	group_print_time(out, "at", t_ns - r->group->query_offset_ns);
+	group_print_time(out, "since", since_ns - r->group->query_offset_ns);
 	group_print_element(&match, r, labels);
 	if (match.len) {
 		buf_add_cstr(out, "&match=");
@@ -202,7 +209,7 @@ static enum err_code group_turn_send_alerts(struct group_turn *g, struct err *er
 		if (!alert_due(a, g->t_ns, g->m->o.resend_delay_ns, r->group->interval_ns))
 			continue;
 		buf_clear(&link);
-		rule_link_print(&link, g->m->external_url, r, a->labels, g->t_ns);
+		rule_link_print(&link, g->m->external_url, r, a->labels, g->t_ns, a->active_at_ns);
 		v[n] = (struct notification){ .labels = a->labels,
 			.annotations = a->annotations,
 			.starts_ns = a->fired_at_ns,

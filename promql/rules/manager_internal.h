@@ -114,10 +114,11 @@ void group_show_elsewhere(const struct group_state *g);
 /* The first turn after t_ns; a hash of the group's name sets its phase in the interval. */
 int64_t group_next_turn(const struct rule_group *g, int64_t t_ns);
 /*
- * A link to the page: what the rule saw at t_ns for the alert of these labels (web/ui/README.md).
+ * A link to the page: what the rule saw at t_ns for the alert of these labels, which began at
+ * since_ns (web/ui/README.md).
  */
 void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
-	struct labels labels, int64_t t_ns);
+	struct labels labels, int64_t t_ns, int64_t since_ns);
 
 /* ---- record.c ---- */
 

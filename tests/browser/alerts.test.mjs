@@ -6,6 +6,8 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import {
 	closeBrowser,
+	comes,
+	complete,
 	fixedWindow,
 	flameReady,
 	FLEET as base,
@@ -13,6 +15,7 @@ import {
 	openFleet,
 	params,
 	shot,
+	verdictReady,
 } from "./page.mjs";
 
 const iso = (t) => new Date(t * 1000).toISOString();
@@ -27,7 +30,7 @@ before(async () => {
 });
 after(closeBrowser);
 
-function groups() {
+function groups(began = at - 900) {
 	const times = { lastEvaluation: iso(at), evaluationTime: 0.0021 };
 	const alerting = (name, state, more) => ({
 		type: "alerting",
@@ -61,7 +64,7 @@ function groups() {
 							labels: { alertname: "FunctionTooExpensive", job: "demo", severity: "page" },
 							annotations: { summary: "demo costs" },
 							state: "firing",
-							activeAt: iso(at - 900),
+							activeAt: iso(began),
 							value: "2.5e-01",
 						},
 					],
@@ -116,6 +119,12 @@ function answerRules(page, rules, { data = {}, ...more }) {
 			.filter((g) => g.rules.length);
 		return route.fulfill({ json: { status: "success", data: { groups: list, ...data }, ...more } });
 	});
+}
+
+/** The share of a function in profiles. */
+async function shareOf(of, profiles, name, time) {
+	const query = `${of}_share(${profiles}, {function=${JSON.stringify(name)}})`;
+	return Number((await api("query", { query, time })).result[0]?.value[1] ?? 0);
 }
 
 const names = (page) => page.locator(".rule-name").allInnerTexts();
@@ -206,13 +215,13 @@ test("alerts by state and text, with labels, annotations, value and time", async
 	assert.deepEqual(problems, []);
 });
 
-test("a firing alert shows its window against the one before, as counted", async (t) => {
-	const { page, problems } = await open(t, "alerts", groups());
+test("a firing limit shows its window against the one before it began, as counted", async (t) => {
+	const { page, problems } = await open(t, "alerts", groups(at - 20));
 	await page.getByRole("button", { name: "Flame graph" }).first().click();
 	await flameReady(page);
-	const ask =
-		'diff(merge by (job) (cpu{job="demo"}[1m]), ' +
-		'merge by (job) (cpu{job="demo"}[1m] offset 1m))';
+	await page.getByText("before the alert began").waitFor();
+	const sides = ['merge(cpu{job="demo"}[1m])', 'merge(cpu{job="demo"}[1m] offset 1m20s)'];
+	const ask = `diff(${sides.join(", ")})`;
 	const data = await api("query", { query: ask, time: at });
 	const top = await api("query", { query: `top(5000, ${ask})`, time: at });
 	await page.locator(".measured .vtable-body > div").first().waitFor();
@@ -222,6 +231,11 @@ test("a firing alert shows its window against the one before, as counted", async
 		Object.fromEntries(top.result[0].rows.map((r) => [r.function, [r.flat, r.cum]])),
 	);
 	assert.ok(data.result[0].profiles > 0);
+	// The sentence is about the rule's function: cum_share, exactly.
+	const of = await verdictReady(page);
+	const shares = await Promise.all(sides.map((side) => shareOf("cum", side, dear, at)));
+	assert.deepEqual([of.name, of.of, of.by], [dear, "cum", "share"]);
+	assert.deepEqual([of.costs.next, of.costs.base], shares);
 	await page.locator(".picked").waitFor();
 	assert.match(await page.locator(".picked").getAttribute("title"), new RegExp("highlighted"));
 	await shot(page, "alert");
@@ -232,13 +246,15 @@ test("a firing alert shows its window against the one before, as counted", async
 	await page.waitForURL(/\/compare\?/);
 	await flameReady(page);
 	assert.deepEqual(params(page), {
-		new: 'merge by (job) (cpu{job="demo"})',
-		base: 'merge by (job) (cpu{job="demo"})',
+		new: 'cpu{job="demo"}',
+		base: 'cpu{job="demo"}',
 		from: String(at - 60),
 		to: String(at),
-		bfrom: String(at - 120),
-		bto: String(at - 60),
+		bfrom: String(at - 140),
+		bto: String(at - 80),
 		pick: dear,
+		about: dear,
+		measure: "cum_share",
 	});
 	assert.equal(await page.locator(".asked code").textContent(), ask);
 	assert.deepEqual(problems, []);
@@ -248,11 +264,11 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 	const { page, problems } = await open(t, "alerts", groups());
 	await page.getByRole("link", { name: "Explore", exact: true }).nth(1).click();
 	await page.waitForURL(/\/explore\?/);
-	const want = { query: EXPR(dear), at: String(at), match: '{job="demo"}' };
+	const want = { query: EXPR(dear), at: String(at), since: String(at - 900), match: '{job="demo"}' };
 	assert.deepEqual(params(page), want);
 	await flameReady(page);
 	await page.getByRole("heading", { name: "Measured profiles" }).waitFor();
-	const exact = 'merge(merge by (job) (cpu{job="demo"}[1m]))';
+	const exact = 'merge(cpu{job="demo"}[1m])';
 	assert.equal(await page.locator(".asked code").textContent(), exact);
 	const data = await api("query", { query: exact, time: at });
 	const flame = await page.evaluate(() => window.__epi.flame());
@@ -268,7 +284,7 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 	await page.goto(`${base}explore?${new URLSearchParams(want)}`);
 	await flameReady(page);
 	await page.getByRole("button", { name: "Over the time range instead" }).click();
-	await page.waitForFunction(() => !/[?&](at|match)=/.test(location.search));
+	await page.waitForFunction(() => !/[?&](at|match|since)=/.test(location.search));
 	assert.deepEqual(params(page), {
 		query: want.query,
 		from: String(at - 3600),
@@ -306,9 +322,60 @@ test("Compare takes an expression", async (t) => {
 		to: String(at),
 		bfrom: String(at - 60),
 		bto: String(at),
+		norm: "1",
 		pick: "f",
+		about: "f",
+		measure: "flat_share",
 	});
 	await flameReady(page);
+	assert.deepEqual(problems, []);
+});
+
+test("the demo's alert opens v2 against v1, about the function that it names", async (t) => {
+	const NAME = "FunctionCostsMoreInNewVersion";
+	const firing = async () => (await api("alerts")).alerts.filter((a) => a.labels.alertname === NAME && a.state === "firing");
+	await comes(async () => (await firing()).length > 0, true, "the demo's alert");
+	const [{ labels }] = await firing();
+	const { page, problems } = await open(t, `alerts?filter=${NAME}`);
+	const row = page.locator(".alerts tbody tr", { hasText: labels.function }).first();
+	await row.getByRole("button", { name: "Flame graph" }).click();
+	await flameReady(page);
+	const shown = await verdictReady(page);
+	await page.getByRole("link", { name: "Open in Compare" }).click();
+	await page.waitForURL(/\/compare\?/);
+	await flameReady(page);
+	const { from, to, bfrom, bto, ...rest } = params(page);
+	await complete(Number(to)); // a profile may have ended before the evaluation and come after it
+	await page.reload();
+	await flameReady(page);
+	const side = (version) => `cpu{job="demo",version="${version}",service="shop"}`;
+	assert.deepEqual(rest, {
+		new: side("v2"),
+		base: side("v1"),
+		norm: "1",
+		pick: labels.function,
+		about: labels.function,
+		measure: "flat_share",
+	});
+	assert.deepEqual([bfrom, bto], [from, to]);
+	assert.equal(Math.round(1000 * (to - from)), 120000);
+	// The same sentence, and the shares whose difference is the alert's value at that time.
+	const of = await verdictReady(page);
+	assert.deepEqual([of.name, of.of, of.by], [shown.name, shown.of, shown.by]);
+	assert.deepEqual([of.name, of.of, of.by], [labels.function, "flat", "share"]);
+	const [v2, v1] = await Promise.all(["v2", "v1"].map((v) => shareOf("flat", `merge(${side(v)}[2m])`, labels.function, to)));
+	assert.deepEqual(of.costs, { base: v1, next: v2 });
+	const { groups: rules } = await api("rules");
+	const { query } = rules.flatMap((g) => g.rules).find((r) => r.name === NAME);
+	const value = (await api("query", { query, time: to })).result.find((e) => e.metric.function === labels.function);
+	assert.ok(Math.abs(Number(value.value[1]) - (v2 - v1)) < 1e-12, `${value.value[1]} against ${v2 - v1}`);
+	const verdict = page.getByRole("region", { name: "Verdict" });
+	const text = (await verdict.locator("p").first().innerText()).replace(/\s+/g, " ");
+	assert.match(text, new RegExp(`^${labels.function.replace(/[.*()]/g, "\\$&")} itself [\\d.]+% → [\\d.]+% \\([\\d.]+×, \\+[\\d.]+ pp of CPU\\)`));
+	await shot(page, "alert-compare");
+	await verdict.getByRole("button", { name: "Largest change instead" }).click();
+	await page.waitForFunction(() => !new URLSearchParams(location.search).has("about"));
+	assert.equal((await verdictReady(page)).by, undefined);
 	assert.deepEqual(problems, []);
 });
 

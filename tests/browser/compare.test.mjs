@@ -164,6 +164,13 @@ test("an empty base is said, and is no wall of one colour", async (t) => {
 			.getByRole("region", { name: "Verdict" })
 			.getByText("No data in the base window. The colours")
 			.waitFor();
+		await page.getByText("no profiles on the base side of the difference").waitFor();
+		// The table has the costs of New, none of them as a change.
+		await page.locator(".vtable-body > div").first().waitFor();
+		assert.equal(await page.locator(".is-diff").count(), 0);
+		const top = await api("query", { query: `top(5, merge(${V2}[2m]))`, time: w.to });
+		const rows = await page.evaluate(() => window.__epi.table());
+		assert.deepEqual(rows.slice(0, 1).map((r) => [r.function, r.flat]), top.result[0].rows.slice(0, 1).map((r) => [r.function, r.flat]));
 		const colors = await page.evaluate(() => {
 			const canvas = document.querySelector(".flame-stage canvas");
 			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -286,12 +286,33 @@ test("differences in the table have their signs", async (t) => {
 	const w = await fixedWindow(120);
 	const { page } = await open(
 		t,
-		explore({ query: `diff(merge(cpu{job="nothing"}), merge(${QUERY}))`, ...w, view: "table" }),
+		explore({ query: `diff(merge(cpu{job="demo",version="v1"}), merge(${QUERY}))`, ...w, view: "table" }),
 	);
 	const first = page.locator(".vtable-body > div").first();
 	await first.waitFor();
 	// Base, new, difference, times; and the difference with what it calls.
-	assert.match(await first.innerText(), /[\d.]+ \w+\s+0 \w+\s+−[\d.]+ \w+\s+gone\s+−[\d.]+ \w+/);
+	assert.match(await first.innerText(), /[\d.]+ \w+\s+[\d.]+ \w+\s+−[\d.]+ \w+\s+(gone|[\d.]+×)\s+−[\d.]+ \w+/);
+});
+
+test("a difference with a side that has no profiles shows the other side as it is", async (t) => {
+	const [whole, none] = [`merge(${QUERY})`, `merge(${QUERY} offset 1d)`];
+	for (const [query, side] of [
+		[`${whole} - ${none}`, "base"],
+		[`${none} - ${whole}`, "new"],
+	]) {
+		const w = await fixedWindow(120);
+		const { page, problems } = await open(t, explore({ query, ...w }));
+		await flameReady(page);
+		await page.getByText(`no profiles on the ${side} side of the difference`).waitFor();
+		await page.getByRole("region", { name: "Verdict" }).getByText(`No data in the ${side} window.`).waitFor();
+		await page.locator(".vtable-body > div").first().waitFor();
+		assert.equal(await page.locator(".is-diff").count(), 0);
+		const top = await api("query", { query: `top(5, ${whole})`, start: w.from, end: w.to });
+		const rows = await page.evaluate(() => window.__epi.table());
+		assert.deepEqual([rows[0].function, rows[0].flat], [top.result[0].rows[0].function, top.result[0].rows[0].flat]);
+		assert.deepEqual(problems, []);
+		await shot(page, `no-${side}`);
+	}
 });
 
 test("the exports open", async (t) => {

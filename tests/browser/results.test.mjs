@@ -415,6 +415,7 @@ test("what normalizes to an empty base says so, and not that nothing was used", 
 	);
 	const text = await page.locator(".results .empty").innerText();
 	assert.match(text, /^No data in the base window/, text);
+	await page.getByRole("region", { name: "Verdict" }).getByText("No data in the base window.").waitFor();
 	assert.deepEqual(problems, []);
 });
 

@@ -101,18 +101,23 @@ test("the link an Alertmanager gets opens the expression and its flame graph", a
 	assert.ok(link.startsWith(`${base}explore?`), link);
 	assert.equal(got.query, EXPR);
 	assert.equal(got.match, '{job="shop"}');
-	assert.deepEqual(Object.keys(got), ["query", "at", "match"]);
+	assert.deepEqual(Object.keys(got), ["query", "at", "since", "match"]);
+	assert.ok(Number(got.since) <= Number(got.at), `${got.since} after ${got.at}`);
 	const { page, problems } = await open(t, link);
 	await flameReady(page);
 	assert.equal(
 		await page.locator(".asked code").textContent(),
-		'merge(merge by (job) (heap{job="shop"}))',
+		'merge(heap{job="shop"})',
 	);
 	assert.equal(await page.locator(".compact .vtable-body > div").count(), 1);
-	await page.getByRole("link", { name: "Compare with the window before" }).click();
+	await page.getByRole("link", { name: /^Compare with the (time before the alert|window before)$/ }).click();
 	await page.waitForURL(/\/compare\?/);
 	const to = Number(new URL(page.url()).searchParams.get("to"));
 	assert.ok(Math.abs(to - Number(got.at)) < 0.001, `${to} against ${got.at}`);
+	// The base ends where the first window of the alert began.
+	const { from, bfrom, bto } = Object.fromEntries(new URL(page.url()).searchParams);
+	assert.ok(Math.abs(Number(bto) - (Number(got.since) - (to - Number(from)))) < 0.002, page.url());
+	assert.ok(Math.abs(Number(bto) - Number(bfrom) - (to - Number(from))) < 0.002, page.url());
 	assert.deepEqual(problems, []);
 });
 

@@ -238,6 +238,7 @@ test('a regression fires and resolves', async (t) => {
     assert.match(link.get('query'), /process_cpu/);
     assert.equal(link.get('match'), '{function="main.scoreItems", job="shop"}');
     assert.ok(sinceThen(link.get('at') * 1000), link.get('at'));
+    assert.ok(sinceThen(link.get('since') * 1000) && Number(link.get('since')) <= Number(link.get('at')), link.get('since'));
   });
 
   await t.test('a Prometheus scrapes what is recorded', async (t) => {

@@ -113,6 +113,28 @@ test("the sentence: from, to, times, callers, certainty", () => {
 	assert.deepEqual(blame.fromTo(b, f, level, "bytes"), ["59 B", "330 B", "5.6×"]);
 });
 
+test("a given function is told as the rule measures it", () => {
+	const f = diff(SHOP);
+	const cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+	const changes = new Map([
+		["main.scoreItems", { verdict: "changed", low: 0.1, high: 0.2 }],
+		["main.renderCart", { verdict: "changed", low: -0.2, high: -0.1 }],
+		["runtime.memmove", { verdict: "changed", low: 0.1, high: 0.3 }],
+	]);
+	const about = { name: "main.renderCart", of: "flat", share: true };
+	const b = blame.blameOf(f, changes, about, { base: 0.341, next: 0.14 });
+	assert.deepEqual([b.name, b.of, b.certainty, b.also], ["main.renderCart", "flat", "certain", ["main.scoreItems"]]);
+	assert.deepEqual(b.callers, [["main.(*shop).cart", 1]]);
+	assert.deepEqual(blame.fromTo(b, f, cpu, "nanoseconds"), ["34%", "14%", "0.41×"]);
+	const cost = blame.blameOf(f, null, { ...about, share: false }, { base: 2e9, next: 3e9 });
+	assert.equal(cost.certainty, "unjudged");
+	assert.deepEqual(blame.fromTo(cost, f, cpu, "nanoseconds"), ["2 s", "3 s", "1.5×"]);
+	// The graph may have folded it.
+	const folded = blame.blameOf(f, new Map(), { name: "main.tiny", of: "cum", share: true }, { base: 0, next: 0.001 });
+	assert.deepEqual([folded.certainty, folded.callers], ["open", []]);
+	assert.deepEqual(blame.fromTo(folded, f, cpu, "nanoseconds"), ["0%", "0.1%", "new"]);
+});
+
 test("a function is not blamed for what another of the program costs", () => {
 	const f = diff({
 		"main.handle": [100, 150],

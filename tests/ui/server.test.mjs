@@ -425,7 +425,7 @@ test("alerts, significance and differences", async () => {
 
 test("what an expression measures", async () => {
 	for (const { text, root } of await queries()) {
-		const found = measured.measured(text, root, 1000, { job: 'x"y' }, () => true);
+		const found = measured.measured(text, root, { at: 1000, labels: { job: 'x"y' } }, () => "t");
 		if (!found) continue;
 		for (const q of [found.exact, found.next.query, found.base.query])
 			assert.ok(isProfiles(await parsed(q, text)), q);

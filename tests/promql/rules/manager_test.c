@@ -241,10 +241,10 @@ TEST(alerts_over_time)
 	at(&s.w, 30, "ALERTS_FOR_STATE - time()", "{alertname=\"High\", job=\"a\", sev=\"page\"} -20");
 	snprintf(want, sizeof(want),
 		"{alertname=\"High\", job=\"a\", sev=\"page\"}{s=\"a 5 eu 5\"} %lld..%lld "
-		"http://epi:7272/explore?query=level+%%3E+3&at=%lld.000"
+		"http://epi:7272/explore?query=level+%%3E+3&at=%lld.000&since=%lld.000"
 		"&match=%%7Bjob%%3D%%22a%%22%%7D\n",
 		(long long)(s.w.t0 / NS_PER_S + 30), (long long)(s.w.t0 / NS_PER_S + 30 + 4 * 3600),
-		(long long)(s.w.t0 / NS_PER_S + 30));
+		(long long)(s.w.t0 / NS_PER_S + 30), (long long)(s.w.t0 / NS_PER_S + 10));
 	CHECK_STR(buf_str(&s.notifier.text), want);
 	buf_clear(&s.notifier.text);
 	turn(&s, 60); /* not due yet */

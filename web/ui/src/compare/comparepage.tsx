@@ -5,7 +5,14 @@ import { type OpenedFile, openedSides } from "../files/contents";
 import { FilesPanel } from "../files/filespanel";
 import { OpenAround, OpenButton, useOpening } from "../files/openfile";
 import { alertOn } from "../query/edit";
-import { compareParams, expressionParams, parseMatch } from "../query/measured";
+import {
+	aboutFromParams,
+	aboutParams,
+	compareParams,
+	expressionParams,
+	parseMatch,
+	sinceFromParams,
+} from "../query/measured";
 import { hasFiles } from "../query/files";
 import { diffQuery, type DiffQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questions";
@@ -62,8 +69,9 @@ function Expression({ params, patch }: { params: URLSearchParams; patch: Patched
 	const expr = params.get("expr") ?? "";
 	const opened = useMemo(now, [expr]);
 	const at = instantFromParams((k) => params.get(k)) ?? opened;
-	const match = parseMatch(params.get("match") ?? "");
-	const behind = useMeasured(expr, at, match);
+	const labels = parseMatch(params.get("match") ?? "");
+	const since = sinceFromParams((k) => params.get(k));
+	const behind = useMeasured(expr, { at, labels, since });
 	useEffect(() => {
 		if (expr && behind.found) patch(compareParams(behind.found), true);
 	}, [expr, behind.found, patch]);
@@ -72,7 +80,7 @@ function Expression({ params, patch }: { params: URLSearchParams; patch: Patched
 	return (
 		<div class="notice">
 			Nothing to compare: the expression selects no profiles.{" "}
-			<a href={store.href("explore", expressionParams("query", expr, at, match))}>
+			<a href={store.href("explore", expressionParams("query", expr, { at, labels, since }))}>
 				Open it in Explore
 			</a>
 		</div>
@@ -173,10 +181,13 @@ const elementsOf = (data: QueryData | undefined): ProfileElement[] =>
 interface JudgedProps extends DifferenceProps {
 	ask: DiffQuery;
 	element: ProfileElement;
+	/** The element is all together. */
+	all: boolean;
 	significance: ReturnType<typeof useSignificance>;
 	/** Whether the answer is to the present question. */
 	present: boolean;
 	data: QueryData;
+	infos: string[];
 }
 
 /** The sentence, and below it what both sides cost. */
@@ -184,10 +195,14 @@ function Judged(p: JudgedProps) {
 	const { sides, next, base, normalized, tick, patch, changed } = p;
 	const files = { base: hasFiles(base), next: hasFiles(next) };
 	const anyFile = files.base || files.next;
+	const about = aboutFromParams((k) => p.params.get(k));
 	return (
 		<VerdictPanel
+			about={about && { function: about, ask: p.ask, all: p.all, tick }}
+			onAll={() => patch({ ...aboutParams(null), pick: null }, true)}
 			element={p.element}
 			significance={p.significance}
+			infos={p.infos}
 			files={anyFile}
 			seconds={anyFile ? 0 : sides.next.end - sides.next.start}
 			sides={
@@ -250,9 +265,10 @@ function Difference(p: DifferenceProps) {
 			{answer && ask && element && (
 				<Judged
 					{...p}
-					{...{ ask, element, significance }}
+					{...{ ask, element, all, significance }}
 					present={loaded.key === asked}
 					data={answer.data}
+					infos={answer.infos}
 				/>
 			)}
 			{p.children}

@@ -85,12 +85,6 @@ export function SideTotals(props: TotalsProps) {
 							"scaled to the total of base."}
 				</span>
 			)}
-			{base === 0 && (
-				<span class="faint">No data in the base window.</span>
-			)}
-			{next === 0 && (
-				<span class="faint">No data in the new window.</span>
-			)}
 			{unequal && <span class="faint">{unequal}</span>}
 		</section>
 	);

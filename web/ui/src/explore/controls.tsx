@@ -189,7 +189,7 @@ export function Controls(props: ControlsProps) {
 				<Instant
 					at={at}
 					match={match}
-					onRange={() => patch({ ...rangeToParams(range), at: null, match: null })}
+					onRange={() => patch({ ...rangeToParams(range), at: null, match: null, since: null })}
 				/>
 			)}
 		</section>

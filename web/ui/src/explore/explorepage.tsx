@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { useCostChart } from "../chart/costchart";
 import { lineColors } from "../chart/linecolors";
-import { parseMatch } from "../query/measured";
+import { parseMatch, sinceFromParams } from "../query/measured";
 import { compareParts } from "../compare/sides";
 import { compareFiles, fileAlone, type OpenedFile } from "../files/contents";
 import { regrouped, ungrouped } from "../query/edit";
@@ -85,6 +85,7 @@ function useAsk(tick: number, stored: boolean) {
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
 		at: instantFromParams((k) => params.get(k)),
 		match: params.get("match") ?? "",
+		since: sinceFromParams((k) => params.get(k)),
 		level: oneOf(params.get("level"), LEVEL_VALUES),
 		limit: params.get("limit") ?? "",
 		context: contextFromParams((k) => params.get(k)),
@@ -191,17 +192,20 @@ function useLineColors({ functions }: ExploreAsk, chart: Answered["chart"], kind
 	);
 }
 
+/** Another query has other elements and no alert. */
+const NO_ELEMENT = { match: null, since: null };
+
 /** Runs another query, or edits the present one. */
-function useQueries({ params, patch, query, match, at, win }: ExploreAsk, again: () => void) {
+function useQueries({ params, patch, query, at, win }: ExploreAsk, again: () => void) {
 	const run = (q: string) => {
 		again();
 		const same = q === query;
 		const fn = same ? params.get("fn") : null;
-		patch({ query: q, zoom: null, el: null, fn, match: same ? match : null });
+		patch({ query: q, zoom: null, el: null, fn, ...(same ? {} : NO_ELEMENT) });
 	};
 	const edit = useCallback(
 		(change: (q: string) => string, also: Patch = {}) =>
-			patch({ query: change(query), zoom: null, el: null, match: null, ...also }),
+			patch({ query: change(query), zoom: null, el: null, ...NO_ELEMENT, ...also }),
 		[patch, query],
 	);
 	const { from, to } = { from: trimMs(win.start), to: trimMs(win.end) };
@@ -226,8 +230,9 @@ function useOpenedFiles({ query }: ExploreAsk, run: (q: string) => void) {
 
 /** Below costs: the profiles they were computed from, or a button that shows them. */
 function BehindCosts({ ask, isVector }: { ask: ExploreAsk; isVector: boolean }) {
-	const { query, at, match, win, patch } = ask;
-	if (at !== null) return <MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} />;
+	const { query, at, match, since, win, patch } = ask;
+	if (at !== null)
+		return <MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} since={since} />;
 	if (!isVector) return null;
 	return (
 		<div class="asked">

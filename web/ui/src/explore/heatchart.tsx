@@ -32,7 +32,7 @@ const opened = (params: URLSearchParams, { query, largest }: CellOpening) => ({
 	query,
 	chart: null,
 	level: largest ? "max" : null,
-	...{ match: null, zoom: null, el: null, fn: null, src: null },
+	...{ match: null, since: null, zoom: null, el: null, fn: null, src: null },
 	...(["table", "tree"].includes(params.get("view") ?? "") ? { view: null } : {}),
 });
 

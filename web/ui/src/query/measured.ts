@@ -3,30 +3,27 @@
 // made it fire.
 import type { Labels } from "../shared/api";
 import { trimMs, type Window } from "../shared/timerange";
-import { argumentTypes } from "./language";
+import {
+	comparedPair,
+	type ExprNode,
+	madeLabels,
+	type MeasuredCost,
+	namedFunction,
+	type Part,
+	partWindow,
+	profileParts,
+	selectorsIn,
+	type TypeOf,
+	ungroupedNode,
+} from "./compared";
 import { callArgument, findSelectors, parseSelector } from "./read";
 import { formatSelector, type MatchOp } from "./text";
 
-/** A node of api/v1/parse_query, with the fields that are used. */
-export interface ExprNode {
-	type: string;
-	valueTypes: string;
-	position: { start: number; end: number };
-	op?: string;
-	func?: { name: string };
-	args?: ExprNode[];
-	expr?: ExprNode;
-	param?: ExprNode | null;
-	lhs?: ExprNode;
-	rhs?: ExprNode;
-	val?: string;
-	name?: string;
-	/** Selectors have the following; times are in milliseconds. */
-	range?: number;
-	offset?: number;
-	timestamp?: number | null;
-	matchers?: { name: string; value: string; type: string }[];
-	matching?: { include?: string[] } | null;
+export type { ExprNode } from "./compared";
+
+/** The cost of a function that an expression measures. */
+export interface MeasuredFunction extends MeasuredCost {
+	name: string;
 }
 
 export interface MeasuredSide extends Window {
@@ -39,88 +36,15 @@ export interface Measured {
 	exact: string;
 	next: MeasuredSide;
 	base: MeasuredSide;
+	/** Where the base is from: the expression, or the time before the alert or before the window. */
+	against: "own" | "alert" | "window";
+	/** Shares are compared, so new is scaled to the total of base. */
+	normalized: boolean;
 	/** The function that the expression names, or a pattern for several. */
 	pick: string;
 	search: string;
-}
-
-/** A selector without a window takes the latest profile of this long. */
-const LOOKBACK_S = 300;
-
-function isSelector(n: ExprNode): boolean {
-	return n.type === "matrixSelector" || n.type === "vectorSelector";
-}
-
-function children(n: ExprNode): ExprNode[] {
-	return [n.lhs, n.rhs, n.expr, n.param, ...(n.args ?? [])].filter((c): c is ExprNode => !!c?.type);
-}
-
-function walk(n: ExprNode, visit: (n: ExprNode) => void): void {
-	visit(n);
-	for (const c of children(n)) walk(c, visit);
-}
-
-function all(n: ExprNode, test: (n: ExprNode) => boolean): ExprNode[] {
-	const out: ExprNode[] = [];
-	walk(n, (c) => test(c) && out.push(c));
-	return out;
-}
-
-function inside(n: ExprNode): ExprNode {
-	return n.type === "parenExpr" && n.expr ? inside(n.expr) : n;
-}
-
-/** The name that a selector asks for, also if it is a matcher. */
-function calledName(n: ExprNode): string {
-	return (
-		n.name || (n.matchers?.find((m) => m.name === "__name__" && m.type === "=")?.value ?? "")
-	);
-}
-
-/** Whether `n` is a function over a window, which cannot be taken away. */
-const needsWindow = (n: ExprNode): boolean =>
-	(n.args ?? []).some((_, i) => argumentTypes(n.func?.name ?? "", i).includes("window"));
-
-/** The outermost expressions that give profiles. */
-function profileNodes(tree: ExprNode, isProfile: (name: string) => boolean): ExprNode[] {
-	if (isSelector(tree))
-		return tree.valueTypes.includes("profiles") && isProfile(calledName(tree)) ? [tree] : [];
-	const whole =
-		tree.valueTypes === "profiles" &&
-		all(tree, needsWindow).length === 0 &&
-		selectorsIn(tree).some((s) => isProfile(calledName(s)));
-	if (whole) return [inside(tree)];
-	return children(tree).flatMap((c) => profileNodes(c, isProfile));
-}
-
-/** The two sides of a difference. */
-function sidesOf(n: ExprNode): [ExprNode, ExprNode] | null {
-	if (/^diff(_normalized)?$/.test(n.func?.name ?? "") && n.args?.length === 2)
-		return [inside(n.args[0]), inside(n.args[1])];
-	if (n.type === "binaryExpr" && n.op === "-" && n.lhs && n.rhs)
-		return [inside(n.lhs), inside(n.rhs)];
-	return null;
-}
-
-/** Labels that the expression makes, which no profile has. */
-function madeLabels(tree: ExprNode): Set<string> {
-	const out = new Set(["function", "alertname", "__name__"]);
-	walk(tree, (n) => {
-		if (/^label_(replace|join)$/.test(n.func?.name ?? "") && n.args?.[1]?.val)
-			out.add(n.args[1].val);
-		for (const l of n.matching?.include ?? []) out.add(l);
-	});
-	return out;
-}
-
-function selectorsIn(n: ExprNode): ExprNode[] {
-	return all(n, isSelector).sort((a, b) => a.position.start - b.position.start);
-}
-
-function windowOf(n: ExprNode, at: number): Window {
-	const s = selectorsIn(n)[0];
-	const end = (typeof s?.timestamp === "number" ? s.timestamp / 1000 : at) - (s?.offset ?? 0) / 1000;
-	return { start: end - (s?.range ? s.range / 1000 : LOOKBACK_S), end };
+	/** What is measured of that function; null: something else is, as a total. */
+	about: MeasuredFunction | null;
 }
 
 class Text {
@@ -165,59 +89,51 @@ function windowText(selector: string): string {
 	return s ? selector.slice(s.head).replace(/^(?=[^[\s])/, " ") : "";
 }
 
-function pickOf(tree: ExprNode, labels: Labels): { pick: string; search: string } {
-	if (labels.function) return { pick: labels.function, search: "" };
-	for (const n of all(tree, (c) => c.type === "frameMatchers")) {
-		const m = n.matchers?.find((x) => x.name === "function");
-		if (m?.type === "=") return { pick: m.value, search: "" };
-		if (m?.type === "=~") return { pick: "", search: `^(?:${m.value})$` };
-	}
-	return { pick: "", search: "" };
-}
-
-/** A pair that the expression itself compares: a difference, `changed`, or one query at two times. */
-function pairOf(tree: ExprNode, parts: ExprNode[], text: Text): [ExprNode, ExprNode] | null {
-	const sides = sidesOf(parts[0]);
-	if (sides) return sides;
-	const changed = all(tree, (n) => /^changed(_interval)?$/.test(n.func?.name ?? ""))[0]?.args ?? [];
-	if (changed.length >= 2) return [inside(changed[0]), inside(changed[1])];
-	const query = text.with(parts[0], {}, false);
-	const other = parts.find(
-		(p) => windowOf(p, 0).end !== windowOf(parts[0], 0).end && text.with(p, {}, false) === query,
-	);
-	if (!other) return null;
-	return windowOf(other, 0).end < windowOf(parts[0], 0).end
-		? [parts[0], other]
-		: [other, parts[0]];
+/** What an expression is asked about: when it was evaluated, and the element. */
+export interface Asked {
+	/** Seconds. */
+	at: number;
+	labels: Labels;
+	/** When the alert began, in seconds; null: unknown. */
+	since?: number | null;
 }
 
 /**
- * What `expr` measured at `at` (seconds) in its element with `labels`; null if it selects no
- * profiles. The comparison is the expression's own, else with the same window before.
+ * What `expr` measured in an element; null if it selects no profiles. The comparison is the
+ * expression's own. If it compares nothing, the base is the window that ends where the first window of
+ * the alert began, which had none of what the alert is about.
  */
 export function measured(
 	expr: string,
 	tree: ExprNode,
-	at: number,
-	labels: Labels,
-	isProfile: (name: string) => boolean,
+	{ at, labels, since = null }: Asked,
+	typeOf: TypeOf,
 ): Measured | null {
-	const parts = profileNodes(tree, isProfile);
+	const parts = profileParts(tree, typeOf);
 	if (parts.length === 0) return null;
 	const made = madeLabels(tree);
-	const match = Object.fromEntries(Object.entries(labels).filter(([k]) => !made.has(k)));
 	const text = new Text(expr);
-	const side = (n: ExprNode): MeasuredSide => ({ query: text.with(n, match, false), ...windowOf(n, at) });
-	const pair = pairOf(tree, parts, text);
-	const next = side(pair ? pair[0] : parts[0]);
-	const width = next.end - next.start;
+	const matchOf = (p: Part): Labels =>
+		Object.fromEntries(Object.entries(labels).filter(([k]) => !made.has(k) && p.has(k)));
+	const textOf = (p: Part, windows: boolean): string =>
+		text.with(ungroupedNode(p.node, matchOf(p)), matchOf(p), windows);
+	const side = (p: Part): MeasuredSide => ({ query: textOf(p, false), ...partWindow(p, at) });
+	const pair = comparedPair(tree, parts, { at, typeOf }, (n) => text.with(n, {}, false));
+	const part = pair?.next ?? parts[0];
+	const next = side(part);
+	const end = since !== null && since < at ? partWindow(part, since).start : next.start;
+	const { pick, search } = namedFunction(tree, labels);
 	return {
-		exact: merged(text.with(pair ? pair[0] : parts[0], match, true)),
+		exact: merged(textOf(part, true)),
 		next,
 		base: pair
-			? side(pair[1])
-			: { query: next.query, start: next.start - width, end: next.start },
-		...pickOf(tree, labels),
+			? side(pair.base)
+			: { query: next.query, start: end - (next.end - next.start), end },
+		against: pair ? "own" : end < next.start ? "alert" : "window",
+		normalized: pair?.normalized ?? false,
+		pick,
+		search,
+		about: pick && part.cost ? { name: pick, ...part.cost } : null,
 	};
 }
 
@@ -234,14 +150,32 @@ export function compareParams(m: Measured): Record<string, string | null> {
 		to: trimMs(m.next.end),
 		bfrom: trimMs(m.base.start),
 		bto: trimMs(m.base.end),
+		norm: m.normalized ? "1" : null,
 		range: null,
 		shift: null,
+		point: null,
 		pick: m.pick || null,
 		search: m.search || null,
+		...aboutParams(m.about),
 		expr: null,
 		at: null,
 		match: null,
+		since: null,
 	};
+}
+
+/** `about=main.work&measure=flat_share`: the function of the verdict, and its cost. */
+export function aboutParams(m: MeasuredFunction | null): Record<string, string | null> {
+	return {
+		about: m ? m.name : null,
+		measure: m ? m.of + (m.share ? "_share" : "") : null,
+	};
+}
+
+export function aboutFromParams(get: (name: string) => string | null): MeasuredFunction | null {
+	const name = get("about");
+	const [, of, share] = /^(flat|cum)(_share)?$/.exec(get("measure") ?? "cum_share") ?? [];
+	return name && of ? { name, of: of as MeasuredCost["of"], share: Boolean(share) } : null;
 }
 
 /** The value of the parameter `match`: `{a="b"}`; "" for none. */
@@ -261,16 +195,25 @@ export function parseMatch(text: string): Labels {
 	);
 }
 
-/** The parameters of a link to an expression at a time: `query` of Explore, or `expr` of Compare. */
+/**
+ * The parameters of a link to an expression at a time: `query` of Explore, or `expr` of Compare.
+ * `since` is when its alert began. Each link from an alert is made here.
+ */
 export function expressionParams(
 	name: "query" | "expr",
 	expr: string,
-	at: number | null,
-	labels: Labels = {},
+	{ at, labels = {}, since = null }: { at: number | null; labels?: Labels; since?: number | null },
 ): URLSearchParams {
 	const out = new URLSearchParams({ [name]: expr });
 	if (at !== null) out.set("at", trimMs(at));
+	if (since !== null) out.set("since", trimMs(since));
 	const match = formatMatch(labels);
 	if (match) out.set("match", match);
 	return out;
+}
+
+/** When the alert of a link began; null: the link does not say. */
+export function sinceFromParams(get: (name: string) => string | null): number | null {
+	const since = Number(get("since") ?? NaN);
+	return Number.isFinite(since) && since > 0 ? since : null;
 }

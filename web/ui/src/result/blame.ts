@@ -2,6 +2,7 @@
 // and whether that is certain.
 import { comparable, diffOf, type Flame } from "../flame/layout";
 import { callersOf, type Costs, costsOf, isOwn, ownCosts } from "../flame/owncode";
+import type { MeasuredFunction } from "../query/measured";
 import { flameQuery, withWindow } from "../query/query";
 import { quote } from "../query/text";
 import { parseDuration } from "../shared/timerange";
@@ -15,6 +16,8 @@ export interface Blame {
 	/** What the shares count: the function with all it calls, or itself alone. */
 	of: "cum" | "flat";
 	costs: Costs;
+	/** What a rule measures: costs, or shares of 0..1; undefined: costs, told as the type is. */
+	by?: "cost" | "share";
 	certainty: Certainty;
 	/** Its callers, the most expensive first, with the share of its cost that each passes. */
 	callers: [string, number][];
@@ -58,6 +61,32 @@ export function blame(f: Flame, changes: Map<string, Change> | null): Blame | nu
 	};
 }
 
+/**
+ * A given function, with its costs or shares on both sides. Others are still named if they changed
+ * for certain.
+ */
+export function blameOf(
+	f: Flame,
+	changes: Map<string, Change> | null,
+	{ name, of, share }: MeasuredFunction,
+	costs: Costs,
+): Blame {
+	const sure = [...(changes ?? [])].filter(([n, c]) => n !== name && isOwn(n) && isProved(c));
+	const moved = (c: Change) => Math.abs(middleOf(c));
+	return {
+		name,
+		of,
+		costs,
+		by: share ? "share" : "cost",
+		certainty: !changes ? "unjudged" : isProved(changes.get(name)) ? "certain" : "open",
+		callers: callersOf(f, name),
+		also: sure
+			.sort((a, b) => moved(b[1]) - moved(a[1]))
+			.slice(0, ALSO_MAX)
+			.map(([n]) => n),
+	};
+}
+
 /** "5.9%", "33%", "0.42%": two digits, which is as much as a sentence needs. */
 export function shortPercent(percent: number): string {
 	if (!(percent > 0)) return "0%";
@@ -74,10 +103,12 @@ export function timesText(base: number, next: number): string {
 	return `${by >= 9.95 ? by.toFixed(0) : digits(Number(by.toPrecision(2)))}×`;
 }
 
-/** Both sides of the named function: shares of amounts, values of levels. */
+/** Both sides of the named function: shares of amounts, values of levels, or what a rule measures. */
 export function fromTo(b: Blame, f: Flame, type: string, unit: string): [string, string, string] {
 	const { base, next } = b.costs;
-	if (!type.endsWith(":delta"))
+	if (b.by === "share")
+		return [shortPercent(100 * base), shortPercent(100 * next), timesText(base, next)];
+	if (b.by === "cost" || !type.endsWith(":delta"))
 		return [formatValue(base, unit), formatValue(next, unit), timesText(base, next)];
 	const { baseTotal, nextTotal } = diffOf(f);
 	const [x, y] = [share(base, baseTotal), share(next, nextTotal)];

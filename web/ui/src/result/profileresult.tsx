@@ -267,9 +267,9 @@ function Source({ props, of }: Part) {
 }
 
 /** The reason why there is nothing to draw. */
-function whyIdle(query: string, { element, diff }: ProfileState): string {
+function whyIdle(query: string, { element, double }: ProfileState): string {
 	if (hasFilter(query)) return "No samples match the filters of the query.";
-	if (diff && /^\s*diff_normalized\b/.test(query) && !element.left_total)
+	if (double && /^\s*diff_normalized\b/.test(query) && !element.left_total)
 		return "No data in the base window to scale to. Compare absolute costs.";
 	return nothingCounted(element.type ?? "", element.unit, element.profiles);
 }
@@ -309,13 +309,14 @@ export function ProfileResult(props: ProfileProps) {
 		</section>
 	);
 	// Compare shows the verdict above its charts.
-	if (!of.diff || props.significance !== undefined) return result;
+	if (!of.double || props.significance !== undefined) return result;
 	return (
 		<>
 			<VerdictPanel
 				element={of.element}
 				significance={of.significance}
 				seconds={0}
+				infos={props.answer.infos}
 				onOpen={of.onOpen}
 				onAlert={of.onAlert}
 			/>

@@ -1,6 +1,6 @@
 // The state of a profile result: from the address, and derived from the answer.
 import { useCallback, useEffect, useMemo } from "preact/hooks";
-import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/layout";
+import { buildFlame, comparable, type Flame, setWidthMode, type WidthMode } from "../flame/layout";
 import { zoomSteps, zoomTo } from "../flame/subtree";
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
@@ -110,6 +110,16 @@ function useTop(props: ProfileProps, element: ProfileElement, all: boolean, want
 		loaded.answer?.data.resultType === "top" ? loaded.answer.data.result : [];
 	const own = tables.find((t) => sameLabels(t.metric, element.metric));
 	return { loaded, sent, element: own ?? (tables.length === 1 ? tables[0] : undefined) };
+}
+
+/** The table of a difference without a new side is that of the base, whose costs are negative there. */
+function useBaseAlone(top: Top, alone: boolean): Top {
+	const element = useMemo(() => {
+		if (!top.element || !alone) return top.element;
+		const rows = top.element.rows.map((r) => ({ ...r, flat: -r.flat, cum: -r.cum }));
+		return { ...top.element, rows };
+	}, [top.element, alone]);
+	return { ...top, element };
 }
 
 /**
@@ -228,11 +238,14 @@ export function useProfile(props: ProfileProps) {
 	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
 	const tabled = view === "both" || view === "table";
-	const top = useTop(props, element, all, tabled || fn !== "");
+	const double = element.flamebearer.format === "double";
+	// If one side has no costs, nothing is compared: the other side is shown as it is.
+	const diff = double && (base === null || comparable(base));
+	const both = useTop(props, element, all, tabled || fn !== "");
+	const top = useBaseAlone(both, double && !element.right_total);
 	const bases = useBases(props, element, all, tabled);
 	const asked = all ? { ...props, query: groupBy(props.query, "") } : props;
 	const given = all ? undefined : props.significance;
-	const diff = element.flamebearer.format === "double";
 	const own = useSignificance(asked, element, given === undefined);
 	const significance = given === undefined ? own : given;
 	const onAlert = useCallback(
@@ -256,7 +269,7 @@ export function useProfile(props: ProfileProps) {
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, src, flame, broken, matches },
 		...{ groups, bands },
-		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onSource, onZoom, onSearch, onPick },
+		...{ tabled, top, bases, significance, double, diff, onAlert, onOpen, onSource, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
 		actions: useActions(props, all && !fn, onAlert, onOpen, onSource),
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,

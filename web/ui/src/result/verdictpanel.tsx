@@ -7,11 +7,12 @@ import type { ProfileElement } from "../shared/api";
 import { publish } from "../shared/debug";
 import { IconBell } from "../shared/icons";
 import { formatDuration } from "../shared/timerange";
-import { formatNanoseconds, formatSigned, trend } from "../shared/units";
-import { amountWord, type Blame, blame, calledBy, fromTo, moreTime, waitFor } from "./blame";
+import { formatNanoseconds, formatPoints, formatSigned, trend } from "../shared/units";
+import { type AboutAsk, type AboutCosts, useAbout } from "./about";
+import { amountWord, type Blame, blame, blameOf, calledBy, fromTo, moreTime, waitFor } from "./blame";
 import type { Significance } from "./significance";
 import { type StripSide, Strips } from "./strips";
-import { boundsOf } from "./verdict";
+import { boundsOf, wordsOf } from "./verdict";
 import "./verdictpanel.css";
 
 export interface VerdictProps {
@@ -24,6 +25,12 @@ export interface VerdictProps {
 	seconds: number;
 	sides?: { base: StripSide; next: StripSide };
 	tick?: number;
+	/** Of the answer; they say which side has no profiles. */
+	infos?: string[];
+	/** The function that a rule is about; else the one that changed most is named. */
+	about?: AboutAsk | null;
+	/** Ends that. */
+	onAll?(): void;
 	onOpen(name: string): void;
 	onAlert(name: string): void;
 	/** Asks for windows of so many seconds. */
@@ -93,6 +100,14 @@ function CertaintyText({ of, props }: { of: Blame; props: VerdictProps }) {
 			</>
 		);
 	}
+	const small = significance?.changes.get(of.name);
+	if (of.by && small?.verdict === "not changed")
+		return (
+			<>
+				; <b title={boundsOf(small)}>flat share moved {wordsOf(small)} (99 %)</b>
+			</>
+		);
+	if (of.by && nothingChanged(significance)) return <>; {nothingChanged(significance)}</>;
 	if (significance)
 		return (
 			<>
@@ -112,14 +127,15 @@ function Named({ of, flame, props }: { of: Blame; flame: Flame; props: VerdictPr
 	const [from, to, by] = fromTo(of, flame, type, unit);
 	const delta = of.costs.next - of.costs.base;
 	const level = !type.endsWith(":delta");
+	const share = of.by === "share";
 	return (
 		<>
 			<Name name={of.name} onOpen={onOpen} />
 			{of.of === "flat" && <span class="faint"> itself</span>} {from} →{" "}
 			<b class={trend(delta)}>{to}</b> ({by && `${by}, `}
-			{formatSigned(delta, unit)}
+			{share ? formatPoints(100 * delta) : formatSigned(delta, unit)}
 			{amountWord(type)}
-			{seconds > 0 && !level && ` in ${formatNanoseconds(seconds * 1e9)}`})
+			{seconds > 0 && !level && !share && ` in ${formatNanoseconds(seconds * 1e9)}`})
 			<Callers of={of} onOpen={onOpen} />
 			<CertaintyText of={of} props={props} />
 		</>
@@ -127,22 +143,38 @@ function Named({ of, flame, props }: { of: Blame; flame: Flame; props: VerdictPr
 }
 
 /** What to say if one side has no costs. */
-function empty(flame: Flame): string {
+function empty(flame: Flame, infos: string[]): string {
 	const { baseTotal, nextTotal } = diffOf(flame);
-	if (!(baseTotal > 0) && !(nextTotal > 0)) return "No data in either window.";
-	return baseTotal > 0
-		? "No data in the new window. The colours below are packages, not changes."
-		: "No data in the base window. The colours below are packages, not changes.";
+	if (baseTotal > 0 || nextTotal > 0) {
+		const side = baseTotal > 0 ? "new" : "base";
+		return `No data in the ${side} window. The colours below are packages, not changes.`;
+	}
+	// A normalized difference has no costs if one side has no profiles.
+	const said = infos.map((n) => /^no profiles on the (base|new) side/.exec(n)?.[1]).find(Boolean);
+	return said ? `No data in the ${said} window.` : "No data in either window.";
 }
 
 /** The server's verdict that nothing changed; "" if it is another one. */
 const nothingChanged = (of: Significance | null): string =>
 	of?.notes.find((n) => /^no function changed/.test(n)) ?? "";
 
-function Sentence({ flame, of, props }: { flame: Flame; of: Blame | null; props: VerdictProps }) {
+interface Told {
+	flame: Flame;
+	of: Blame | null;
+	about: AboutCosts | null;
+	props: VerdictProps;
+}
+
+function Sentence({ flame, of, about, props }: Told) {
 	const calm = nothingChanged(props.significance);
-	if (!comparable(flame)) return <>{empty(flame)}</>;
-	if (calm)
+	if (!comparable(flame)) return <>{empty(flame, props.infos ?? [])}</>;
+	if (about && !of)
+		return (
+			<>
+				{about.function.name}: {about.error ? about.error.detail : "reading its cost…"}
+			</>
+		);
+	if (calm && !about)
 		return (
 			<>
 				{calm.charAt(0).toUpperCase() + calm.slice(1)}; <b>99 % confidence</b>
@@ -152,7 +184,11 @@ function Sentence({ flame, of, props }: { flame: Flame; of: Blame | null; props:
 	return <Named of={of} flame={flame} props={props} />;
 }
 
-export function useBlame(element: ProfileElement, significance: Significance | null) {
+export function useBlame(
+	element: ProfileElement,
+	significance: Significance | null,
+	about: AboutCosts | null,
+) {
 	const flame = useMemo((): Flame | null => {
 		try {
 			return buildFlame(element.flamebearer);
@@ -162,29 +198,37 @@ export function useBlame(element: ProfileElement, significance: Significance | n
 	}, [element]);
 	const changes = significance && !significance.loading ? significance.changes : null;
 	const judged = significance !== null;
-	const of = useMemo(
-		() => flame && blame(flame, judged ? (changes ?? new Map()) : null),
-		[flame, changes, judged],
-	);
+	const of = useMemo(() => {
+		const all = judged ? (changes ?? new Map()) : null;
+		if (!flame || !about) return flame && blame(flame, all);
+		return about.costs && blameOf(flame, all, about.function, about.costs);
+	}, [flame, changes, judged, about]);
 	return { flame, of };
 }
 
 export function VerdictPanel(props: VerdictProps) {
 	const { element, significance, sides } = props;
-	const { flame, of } = useBlame(element, significance);
+	const about = useAbout(props.about ?? null, element);
+	const { flame, of } = useBlame(element, significance, about);
 	useEffect(() => {
 		publish("verdict", () => of);
 		return () => publish("verdict", null);
 	}, [of]);
 	if (!flame) return null;
 	const level = !element.type?.endsWith(":delta");
-	const shown = of && comparable(flame) && !nothingChanged(significance);
+	const shown = of && comparable(flame) && (about !== null || !nothingChanged(significance));
+	const stripUnit = level && of?.by !== "share" ? element.unit : "";
 	return (
 		<section class="panel verdict" aria-label="Verdict">
 			<p role="status" aria-busy={significance?.loading ?? false}>
-				<Sentence flame={flame} of={of} props={props} />
+				<Sentence flame={flame} of={of} about={about} props={props} />
 			</p>
-			{shown && !props.files && (
+			{about && props.onAll && (
+				<button type="button" class="small" onClick={props.onAll}>
+					Largest change instead
+				</button>
+			)}
+			{shown && !about && !props.files && (
 				<button
 					type="button"
 					class="small"
@@ -207,7 +251,7 @@ export function VerdictPanel(props: VerdictProps) {
 				</p>
 			)}
 			{shown && sides && (
-				<Strips {...sides} name={of.name} of={of.of} unit={level ? element.unit : ""} tick={props.tick ?? 0} />
+				<Strips {...sides} name={of.name} of={of.of} unit={stripUnit} tick={props.tick ?? 0} />
 			)}
 			{props.children}
 		</section>

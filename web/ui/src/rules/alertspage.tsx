@@ -93,7 +93,7 @@ function AlertRow({ group, rule, alert: a, now }: RowProps) {
 							<a
 								href={store.href(
 									"explore",
-									expressionParams("query", rule.query, at, labels),
+									expressionParams("query", rule.query, { at, labels, since }),
 								)}
 							>
 								Explore
@@ -105,7 +105,7 @@ function AlertRow({ group, rule, alert: a, now }: RowProps) {
 			{open && opened !== null && (
 				<tr class="discovered">
 					<td colSpan={COLUMNS}>
-						<MeasuredDiff expr={rule.query} at={opened} labels={labels} />
+						<MeasuredDiff expr={rule.query} at={opened} labels={labels} since={since} />
 					</td>
 				</tr>
 			)}

@@ -58,7 +58,7 @@ export function EvaluatedBy({ data, now }: { data: RuleGroups | undefined; now: 
 function ExprLink({ expr, at = null }: { expr: string; at?: number | null }) {
 	const { store } = useUrl();
 	return (
-		<a class="expr" href={store.href("explore", expressionParams("query", expr, at))}>
+		<a class="expr" href={store.href("explore", expressionParams("query", expr, { at }))}>
 			<code>{expr}</code>
 		</a>
 	);
