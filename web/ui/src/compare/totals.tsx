@@ -73,10 +73,12 @@ export function SideTotals(props: TotalsProps) {
 			<span class="new">
 				New <Cost total={next} type={type} unit={unit} win={sides.next} file={files.next} />
 			</span>
-			<span class={change ? trend(change) : ""}>
-				{formatSigned(change, unit)}
-				{base > 0 && ` (${change > 0 ? "+" : ""}${formatPercent(share(change, base))})`}
-			</span>
+			{base > 0 && next > 0 && (
+				<span class={change ? trend(change) : ""}>
+					{formatSigned(change, unit)}
+					{` (${change > 0 ? "+" : ""}${formatPercent(share(change, base))})`}
+				</span>
+			)}
 			{normalized && base > 0 && next > 0 && (
 				<span class="faint scaled">
 					{elements.length > 1

@@ -104,6 +104,12 @@ export function SearchBox({
 	);
 }
 
+/** The change of the total; against nothing there is none. */
+function changeOf({ cost, unit, left_total, right_total }: ProfileElement): [string, string, string][] {
+	if (!left_total || !right_total) return [];
+	return [["change", formatSigned(cost, unit), cost ? trend(cost) : ""]];
+}
+
 export function Summary({
 	element,
 	answer,
@@ -119,11 +125,7 @@ export function Summary({
 			? [
 					["base", formatValue(element.left_total, unit)],
 					["new", formatValue(element.right_total ?? 0, unit)],
-					[
-						"change",
-						formatSigned(element.cost, unit),
-						element.cost ? trend(element.cost) : "",
-					],
+					...changeOf(element),
 				]
 			: element.cost === element.total
 				? [["total", formatValue(element.total, unit)]]
