@@ -20,12 +20,50 @@ static void gather_factors_add_stats(struct sum_stats *to, const struct sum_stat
 	to->profiled_ns += from->profiled_ns;
 }
 
-/* window_ns: of the series; 0: the selector's. */
+/*
+ * window_ns: of the series; 0: the selector's. The window of a mean rate is not known yet: costs
+ * are those of a second until gather_factors_divide divides them.
+ */
 static struct factor gather_factors_of(const struct gathering *g, const struct profile_type *type,
 	const struct sum_stats *all, int64_t window_ns)
 {
+	if (g->s->over == OVER_MEAN_RATE)
+		window_ns = NS_PER_S;
 	return fraction_factor(
 		g->s->over, type, all, window_ns ? window_ns : g->s->selector->window_ns);
+}
+
+/*
+ * The window of a group's mean rate: that of the selection, which begins no earlier than the first
+ * profile of the group. One that is shorter than the mean interval of the profiles is as long as
+ * that, as in rate_window.c.
+ */
+static int64_t gather_factors_window(const struct gathering *g)
+{
+	const struct time_window *w = &g->s->window;
+	int64_t first_ns = w->max_ns - 1, window_ns;
+	struct sum_stats all = { 0 };
+
+	for (size_t i = 0; i < g->of_n; i++) {
+		const struct sum_stats *stats = &g->of[i].sums.stats;
+
+		if (stats->rows && stats->start_ns < first_ns)
+			first_ns = stats->start_ns;
+		gather_factors_add_stats(&all, stats);
+	}
+	window_ns = w->max_ns - (first_ns > w->min_ns ? first_ns : w->min_ns);
+	if (all.rows && all.elapsed_ns / all.rows > window_ns && all.elapsed_ns / all.rows < INT64_MAX)
+		window_ns = (int64_t)(all.elapsed_ns / all.rows);
+	return window_ns > 0 ? window_ns : 1;
+}
+
+/* One divisor for the whole group, so slots that had equal factors still do. */
+static void gather_factors_divide(struct gathering *g)
+{
+	long double seconds = (long double)gather_factors_window(g) / (long double)NS_PER_S;
+
+	for (size_t i = 0; i < g->of_n; i++)
+		g->of[i].factor.divisor *= seconds;
 }
 
 static uint64_t gather_factors_hash_of(const struct slot *slot)
@@ -121,6 +159,8 @@ enum err_code factors_join(struct gathering *g, struct err *err)
 	struct map map;
 
 	gather_factors_find(g);
+	if (g->s->over == OVER_MEAN_RATE)
+		gather_factors_divide(g);
 	map_init(&map);
 	for (size_t i = 0; i < g->of_n && !rc; i++) {
 		struct slot *slot = &g->of[i];

@@ -20,6 +20,8 @@ static enum over_time over_of(const struct expr *e)
 	switch (e->call.fn->id) {
 	case FN_RATE:
 		return OVER_RATE;
+	case FN_MEAN_RATE:
+		return OVER_MEAN_RATE;
 	case FN_SUM_OVER_TIME:
 		return OVER_SUM;
 	case FN_AVG_OVER_TIME:
@@ -72,23 +74,26 @@ enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merg
 	over.over = over_of(e);
 	if ((rc = over_numbers(ev, selector, &numbers, err)))
 		return rc;
-	if (numbers)
+	if (numbers && over.over == OVER_MEAN_RATE && selector->selector.name.len)
+		return eval_fault(
+			ev, selector, err, ERR_INVALID, "mean_rate() needs profiles, got numbers; use rate()");
+	if (numbers && over.over != OVER_MEAN_RATE)
 		return call_over_time(ev, e, out, err);
 	rc = choose_profiles(ev, selector, &over, out, err);
 	return rc ? rc : unit_note(ev, selector, out, err);
 }
 
-enum err_code over_refuse_levels(
-	struct eval *ev, const struct expr *e, const struct profile_type *type, struct err *err)
+enum err_code over_refuse_levels(struct eval *ev, const struct expr *e, enum over_time over,
+	const struct profile_type *type, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
 
 	profile_type_print(&text, type);
 	rc = eval_fault(ev, e, err, ERR_INVALID,
-		"rate() needs amounts that add up in time, got levels: " STR_FMT
+		"%s() needs amounts that add up in time, got levels: " STR_FMT
 		"; use avg_over_time() for the mean",
-		STR_ARG(buf_str(&text)));
+		over == OVER_MEAN_RATE ? "mean_rate" : "rate", STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }

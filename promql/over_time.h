@@ -1,5 +1,6 @@
 /*
- * Functions over windows of profiles: rate(), *_over_time(), and where the window of a rate begins.
+ * Functions over windows of profiles: rate(), mean_rate(), *_over_time(), and where the window of a
+ * rate begins.
  *
  * Errors:  as eval.h.
  * Threads: one query, one thread.
@@ -19,9 +20,9 @@ MUST_CHECK enum err_code eval_over(struct eval *ev, const struct expr *e, const 
  */
 MUST_CHECK enum err_code over_numbers(
 	struct eval *ev, const struct expr *arg, bool *out, struct err *err);
-/* The error of rate() for profiles that do not add up in time. */
-enum err_code over_refuse_levels(
-	struct eval *ev, const struct expr *e, const struct profile_type *type, struct err *err);
+/* The error of rate() and mean_rate() for profiles that do not add up in time. */
+enum err_code over_refuse_levels(struct eval *ev, const struct expr *e, enum over_time over,
+	const struct profile_type *type, struct err *err);
 /* OVER_MIN, OVER_MAX: leaves the epoch and the time of each series that has it, in a copy. */
 MUST_CHECK enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err);
 /* count_over_time(), present_over_time(), absent_over_time(), of numbers or profiles. */

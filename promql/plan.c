@@ -127,8 +127,9 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 	if (!r) {
 		if ((rc = plan_find_set(ev, e, m, &set, err)))
 			return rc;
-		if (m->over == OVER_RATE && set->n > 0 && !set->v[0].type.delta)
-			return over_refuse_levels(ev, e, &set->v[0].type, err);
+		if ((m->over == OVER_RATE || m->over == OVER_MEAN_RATE) && set->n > 0 &&
+			!set->v[0].type.delta)
+			return over_refuse_levels(ev, e, m->over, &set->v[0].type, err);
 		if ((rc = plan_add_read(ev, e, &r, err)))
 			return rc;
 		r->merging = *m;

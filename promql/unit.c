@@ -11,7 +11,7 @@ static const struct {
 	{ "merge", 0 }, { "focus", 0 }, { "ignore", 0 }, { "hide", 0 }, { "show", 0 },
 	{ "show_from", 0 }, { "prune_from", 0 }, { "tagfocus", 0 }, { "tagignore", 0 },
 	{ "callers", 0 }, { "callees", 0 }, { "diff", 0 }, { "diff_normalized", 0 },
-	{ "flat", 0 }, { "cum", 0 }, { "total", 0 }, { "rate", 0 },
+	{ "flat", 0 }, { "cum", 0 }, { "total", 0 }, { "rate", 0 }, { "mean_rate", 0 },
 	{ "sum", 0 }, { "avg", 0 }, { "min", 0 }, { "max", 0 }, { "stddev", 0 },
 	{ "topk", 1 }, { "bottomk", 1 }, { "limitk", 1 }, { "limit_ratio", 1 }, { "quantile", 1 },
 	{ "sum_over_time", 0 }, { "avg_over_time", 0 }, { "min_over_time", 0 },

@@ -14,7 +14,8 @@
 
 bool fraction_has_factor(enum over_time over, const struct profile_type *type)
 {
-	return over == OVER_RATE || over == OVER_AVG || (over == OVER_SUM && !type->delta);
+	return over == OVER_RATE || over == OVER_MEAN_RATE || over == OVER_AVG ||
+		(over == OVER_SUM && !type->delta);
 }
 
 typedef unsigned __int128 whole;
@@ -50,12 +51,12 @@ struct factor fraction_factor(enum over_time over, const struct profile_type *ty
 {
 	whole rows = stats->rows ? stats->rows : 1, elapsed = 1, profiled = 1;
 
-	assert(window_ns > 0 || over != OVER_RATE);
+	assert(window_ns > 0 || (over != OVER_RATE && over != OVER_MEAN_RATE));
 	if (stats->elapsed_ns > 0 && stats->profiled_ns > 0) {
 		elapsed = (whole)stats->elapsed_ns;
 		profiled = (whole)stats->profiled_ns;
 	}
-	if (over == OVER_RATE)
+	if (over == OVER_RATE || over == OVER_MEAN_RATE)
 		return fraction_product(elapsed, profiled, NS_PER_S, (whole)window_ns);
 	if (over == OVER_SUM)
 		return fraction_product(rows, elapsed, 1, 1);

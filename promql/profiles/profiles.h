@@ -76,6 +76,7 @@ MUST_CHECK enum err_code profile_join_signs(
 enum over_time {
 	OVER_NONE, /* amounts add up, levels are a mean over time */
 	OVER_RATE,
+	OVER_MEAN_RATE, /* of each group; its window begins no earlier than its first profile */
 	OVER_SUM,
 	OVER_AVG,
 	OVER_MIN, /* one scrape of each series, as the next two */

@@ -24,6 +24,7 @@ enum function_id {
 	FN_CUM_SHARE,
 	FN_TOTAL, /* total(profiles) -> costs */
 	FN_RATE, /* rate(sel[5m]) -> profiles, of numbers costs; so do some *_over_time */
+	FN_MEAN_RATE, /* mean_rate(sel[1h]) -> profiles */
 	FN_FILE, /* file("name"[, "type"]) -> profiles */
 	FN_TAGROOT, /* tagroot(profiles, "label,...") -> profiles */
 	FN_TAGLEAF,
