@@ -39,6 +39,8 @@ export interface ChartProps {
 	stacked?: boolean;
 	/** The top of the scale, if two charts share it. */
 	yMax?: number;
+	/** The mean of a line, in words; "" if it is not known. */
+	meanOf?(metric: Labels): string;
 	/** The tooltip of a line's name: what a press does; "" for nothing. */
 	pickHint?(metric: Labels): string;
 	/** Its name in window.__epi. */
@@ -257,6 +259,7 @@ export function Chart(props: ChartProps) {
 					color={(i) => lineColor(data, i, theme)}
 					focused={focused}
 					more={stacked ? 0 : matrix.length - LINES_MAX}
+					meanOf={props.meanOf}
 					pickHint={props.pickHint}
 					onPick={props.onPick}
 					onFocus={(i) => plot.current?.setSeries(i < 0 ? null : i + 1, { focus: true })}

@@ -2,7 +2,8 @@
 // the functions that cost most in the whole window.
 import { useMemo } from "preact/hooks";
 import { regrouped } from "../query/edit";
-import { chartQuery, profilesOf, withRate } from "../query/query";
+import { type MeanRates, ofAll, useMeanRates } from "../query/meanrate";
+import { chartQuery, clean, flameQuery, profilesOf, withRate } from "../query/query";
 import { callArgument } from "../query/read";
 import { escapeRegexp, quote } from "../query/text";
 import type { QueryKind } from "../query/types";
@@ -16,6 +17,9 @@ const FUNCTIONS = 8;
 
 export interface CostChart extends ChartData {
 	matrix: CostSeries[];
+	/** Mean rates over the window of the question: of the lines, and of all together. */
+	rates: MeanRates | null;
+	mean: MeanRates | null;
 }
 
 const EMPTY: never[] = [];
@@ -84,10 +88,13 @@ export function useCostChart(q: CostQuestion): CostChart {
 	const adds = kind !== "costs" && q.type.endsWith(":delta");
 	const sent = adds ? withRate(asked, step) : asked;
 	const chart = useChart(sent, q.window, interval, q.type, tick);
+	const all = adds && asked ? ofAll(flameQuery(clean(profilesOf(query, kind)))) : "";
+	const rates = useMeanRates(adds ? asked : "", q.window, q.type, tick);
+	const mean = useMeanRates(all, q.window, q.type, tick);
 	const result = chart.loaded.answer?.data.result ?? EMPTY;
 	const matrix = useMemo(() => (byFunction ? withRest(result) : result), [result, byFunction]);
-	if (!byFunction || sent) return { ...chart, matrix };
-	return { ...chart, matrix, sent: profiles, loaded: { ...chart.loaded, ...pending(top.loaded) } };
+	if (!byFunction || sent) return { ...chart, matrix, rates, mean };
+	return { ...chart, matrix, rates, mean, sent: profiles, loaded: { ...chart.loaded, ...pending(top.loaded) } };
 }
 
 /** While the functions are loaded, progress and errors are those of that question. */

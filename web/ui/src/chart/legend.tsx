@@ -9,21 +9,25 @@ export interface LegendProps {
 	focused: number;
 	/** How many lines are not drawn. */
 	more: number;
+	/** The mean of a line, in words; "" if it is not known. */
+	meanOf?(metric: Labels): string;
 	pickHint?(metric: Labels): string;
 	onPick?(metric: Labels): void;
 	onFocus(i: number): void;
 }
 
 export function Legend(props: LegendProps) {
-	const { data, focused, more, pickHint, onPick, onFocus } = props;
+	const { data, focused, more, meanOf, pickHint, onPick, onFocus } = props;
 	return (
 		<ul class="legend">
 			{data.labels.map((label, i) => {
 				const hint = i === data.rest ? "" : (pickHint?.(data.metrics[i]) ?? "");
+				const mean = i === data.rest ? "" : (meanOf?.(data.metrics[i]) ?? "");
 				const content = (
 					<>
 						<span class="dot" style={{ background: props.color(i) }} />
 						<span class="ellipsis">{label}</span>
+						{mean && <span class="faint mean">{mean}</span>}
 					</>
 				);
 				return (

@@ -2,7 +2,7 @@
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels } from "../shared/api";
 import { must } from "../shared/must";
 import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
-import { type ChartUnit, counted } from "../shared/units";
+import { type ChartUnit, counted, formatRate } from "../shared/units";
 
 export type ChartColumn = (number | null | undefined)[];
 
@@ -177,11 +177,6 @@ export function largestValue(matrix: MatrixElement[], factor: number): number {
 	return max;
 }
 
-const withUnit = (v: number, unit: ChartUnit): string => {
-	const text = unit.format(v);
-	return unit.label === "cores" && !text.endsWith(" cores") ? `${text} cores` : text;
-};
-
 /** A chart in words, for screen readers: first the total, then one sentence per series. */
 export function describeChart(data: Aligned, unit: ChartUnit, step: number): string[] {
 	const { times, columns, labels } = data;
@@ -196,7 +191,7 @@ export function describeChart(data: Aligned, unit: ChartUnit, step: number): str
 		if (v.length === 0) return `${labels[i]}: no values.`;
 		const min = v.reduce((a, b) => Math.min(a, b));
 		const max = v.reduce((a, b) => Math.max(a, b));
-		const [low, high, last] = [min, max, v[v.length - 1]].map((x) => withUnit(x, unit));
+		const [low, high, last] = [min, max, v[v.length - 1]].map((x) => formatRate(x, unit));
 		return `${labels[i]}: from ${low} to ${high}, last ${last}.`;
 	});
 	return [n === 0 ? `No profiles, ${span}.` : head, ...lines];
@@ -210,7 +205,7 @@ export function describeStep(data: Aligned, unit: ChartUnit, at: number): string
 		.map((c, i) => ({ label: data.labels[i], v: c[at] }))
 		.filter((r): r is { label: string; v: number } => typeof r.v === "number")
 		.sort((a, b) => b.v - a.v);
-	const shown = rows.slice(0, SPOKEN).map((r) => `${r.label} ${withUnit(r.v, unit)}`);
+	const shown = rows.slice(0, SPOKEN).map((r) => `${r.label} ${formatRate(r.v, unit)}`);
 	if (rows.length > SPOKEN) shown.push(`and ${rows.length - SPOKEN} more`);
 	return `${formatClock(data.times[at])}: ${shown.join(", ") || "no profiles"}`;
 }

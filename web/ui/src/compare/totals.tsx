@@ -1,11 +1,12 @@
 // The costs of both sides, their change, and the effect of normalizing.
 import { useEffect } from "preact/hooks";
+import { ofAll, useMeanRates } from "../query/meanrate";
 import type { DiffQuery } from "../query/query";
 import type { QueryData } from "../shared/api";
 import { publish } from "../shared/debug";
 import { useApi } from "../shared/hooks";
 import { trimMs, type Window } from "../shared/timerange";
-import { chartUnit, formatPercent, formatSigned, formatValue, share, trend } from "../shared/units";
+import { formatPercent, formatSigned, formatValue, share, trend } from "../shared/units";
 import { scale, type Sides, unequalLengths } from "./sides";
 
 export interface TotalsProps {
@@ -32,25 +33,34 @@ function useNewTotal({ data, ask, normalized, tick }: TotalsProps): number | nul
 	return sum(answer.data.result.map((e) => Number(e.value[1])));
 }
 
-/** A sum over a window, and its rate if it has one. */
-function Cost(props: { total: number; type: string; unit: string; win: Window; file: boolean }) {
-	const { total, type, unit, win, file } = props;
-	const rate = chartUnit(type, unit, file ? 0 : win.end - win.start);
+interface CostProps {
+	/** The profiles of the side, with their windows, to be asked at `time`. */
+	profiles: string;
+	time: number;
+	total: number;
+	type: string;
+	unit: string;
+	win: Window;
+	file: boolean;
+	tick: number;
+}
+
+/** A sum over a window, and its mean rate if it has one. */
+function Cost({ profiles, time, total, type, unit, win, file, tick }: CostProps) {
+	const seconds = win.end - win.start;
+	const rates = useMeanRates(file ? "" : ofAll(profiles), { start: time - seconds, end: time }, type, tick);
+	const mean = rates?.words({});
 	return (
 		<>
 			<b>{formatValue(total, unit)}</b>
-			{!file && rate.factor !== 1 && (
-				<span class="faint">
-					{" "}
-					{rate.format(total * rate.factor)} {rate.label === "cores" && "cores"}
-				</span>
-			)}
+			{mean && <span class="faint mean"> {mean}</span>}
 		</>
 	);
 }
 
 export function SideTotals(props: TotalsProps) {
-	const { data, sides, normalized, files } = props;
+	const { data, ask, sides, normalized, files, tick } = props;
+	const { time } = ask;
 	const elements = data.resultType === "profiles" ? data.result : [];
 	const element = elements[0];
 	const base = sum(elements.map((e) => e.left_total ?? 0));
@@ -68,10 +78,10 @@ export function SideTotals(props: TotalsProps) {
 	return (
 		<section class="panel totals" aria-label="Totals">
 			<span class="base">
-				Base <Cost total={base} type={type} unit={unit} win={sides.base} file={files.base} />
+				Base <Cost profiles={ask.base} total={base} win={sides.base} file={files.base} {...{ type, unit, time, tick }} />
 			</span>
 			<span class="new">
-				New <Cost total={next} type={type} unit={unit} win={sides.next} file={files.next} />
+				New <Cost profiles={ask.next} total={next} win={sides.next} file={files.next} {...{ type, unit, time, tick }} />
 			</span>
 			{base > 0 && next > 0 && (
 				<span class={change ? trend(change) : ""}>

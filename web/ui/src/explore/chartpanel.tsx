@@ -180,10 +180,17 @@ const HOW =
 
 function Head(p: ChartPanelProps) {
 	const { chart, kind, stacked, patch } = p;
+	const mean = chart.mean?.words({});
 	return (
 		<div class="panel-head">
 			<h2>Cost over time</h2>
-			<span class="faint">{chart.unit.label}</span>
+			{mean ? (
+				<span class="mean" title="Mean over the window, since the first profile">
+					{mean}
+				</span>
+			) : (
+				<span class="faint">{chart.unit.label}</span>
+			)}
 			<span class="spacer" />
 			{!p.context && p.at === null && comparableQuery(p.query, kind) && <CompareLinks {...p} />}
 			{kind !== "costs" && chart.matrix.length > 1 && (
@@ -245,6 +252,7 @@ export function ChartPanel(p: ChartPanelProps) {
 					mark={p.context ? mark : undefined}
 					label={`Cost over time, ${chart.unit.label}`}
 					empty={loaded.answer ? NOTHING_DRAWN : ""}
+					meanOf={chart.rates?.words}
 					{...picks(p)}
 					onSelect={(a, b, zooms) =>
 						(zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))

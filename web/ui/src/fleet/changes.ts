@@ -43,7 +43,7 @@ const LEAST_CORES = 0.001;
 /** One question over whole hours; its answer has a few rows, however many services there are. */
 export function changesQuestion(by: string, type: string, c: Compared) {
 	const cores = (back: number) =>
-		`merge by (${by}) (rate(${type}[${c.hours}h]${back ? ` offset ${back}h` : ""}))`;
+		`merge by (${by}) (mean_rate(${type}[${c.hours}h]${back ? ` offset ${back}h` : ""}))`;
 	const diff = `diff(${cores(0)}, ${cores(c.back)})`;
 	return {
 		query: `topk(${CHANGES_MAX}, flat by (${by}, function) (${diff}))`,

@@ -62,6 +62,7 @@ export function fleetTypes(all: ProfileType[]): FleetTypes {
 	};
 }
 
+const UP = "min without (profile) (up)";
 const LEVEL_KEYS = ["memory", "tasks"] as const;
 const SPARK_POINTS = 4; // a sparkline takes every fourth point of a chart
 
@@ -85,10 +86,14 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 	const out: Ask[] = [];
 	const ask = (key: string, title: string, query: string, args: Args = span, name = "query") =>
 		out.push({ key, title, name, args: { query, ...args } });
+	const at = { time: trimMs(w.end) };
 	const steps = { start: trimMs(grid.start), end: trimMs(grid.end), step: String(step) };
 	const overTime = (key: string, title: string, query: string) =>
 		ask(`${key} over time`, `${title} over time`, query, steps, "query_range");
 	if (types.cpu) {
+		const mean = `mean_rate(cpu[${formatDuration(w.end - w.start)}])`;
+		ask("cores", "CPU", `total(merge by (${by}) (${mean}))`, at);
+		ask("all cores", "CPU of all", `total(merge(${mean}))`, at);
 		overTime("cores", "CPU", `total(merge by (${by}) (rate(cpu[${formatDuration(step)}])))`);
 		ask("top", "top functions", `top(1, merge by (${by}) (cpu))`);
 	}
@@ -100,9 +105,9 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 		overTime(level, title, `total(merge by (${by}) (${type}[${formatDuration(step)}]))`);
 	}
 	if (types.leaked) ask("leaked", "leaked goroutines", `total(merge by (${by}) (${types.leaked}))`);
-	const at = { time: trimMs(w.end) };
-	ask("up", "targets that are up", `sum by (${by}) (up)`, at);
-	ask("targets", "targets", `count by (${by}) (up)`, at);
+	// A process has a target per profile, and is up if none of them fails.
+	ask("up", "processes that are up", `sum by (${by}) (${UP})`, at);
+	ask("targets", "processes", `count by (${by}) (${UP})`, at);
 	for (const kind of types.kinds) {
 		// The exact name: a profile may be called by another's short name, and would count twice.
 		const exact = formatSelector({ name: "", matchers: [{ label: "__name__", op: "=", value: kind }] });
@@ -120,7 +125,7 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 export interface ServiceRow {
 	/** The value of the label; "" if missing. */
 	service: string;
-	/** Mean CPU over the time that has profiles; null if there are none. */
+	/** Mean CPU over the window, since the first profile; null if there are none. */
 	cores: number | null;
 	/** CPU per step of the grid: a number, null for a gap, undefined where the line is drawn across. */
 	spark: ChartColumn;
@@ -145,35 +150,22 @@ const vector = (data: unknown): VectorElement[] | null =>
 /** A profile may come a step late; longer gaps are time without profiles. */
 const BRIDGE_STEPS = 1;
 
-/**
- * The points of a series on the grid, times `factor`, and their mean over the steps with profiles: a
- * service that started within the window counts only since then.
- */
-export function sparkOf(
-	m: MatrixElement,
-	times: FleetTimes,
-	factor: number,
-): { spark: ChartColumn; mean: number | null } {
+/** The points of a series on the grid, times `factor`. */
+export function sparkOf(m: MatrixElement, times: FleetTimes, factor: number): ChartColumn {
 	const { grid, step } = times;
 	const n = Math.max(1, Math.round((grid.end - grid.start) / step) + 1);
 	const spark: ChartColumn = new Array(n).fill(null);
-	let sum = 0;
-	let covered = 0;
 	let last = -1;
 	for (const [t, text] of m.values) {
 		const i = Math.round((t - grid.start) / step);
 		const v = Number(text) * factor;
 		if (i <= last || i >= n || !Number.isFinite(v)) continue;
-		if (last >= 0 && i - last - 1 <= BRIDGE_STEPS) {
+		if (last >= 0 && i - last - 1 <= BRIDGE_STEPS)
 			for (let k = last + 1; k < i; k++) spark[k] = undefined;
-			covered += i - last - 1;
-		}
 		spark[i] = v;
-		sum += v;
-		covered++;
 		last = i;
 	}
-	return { spark, mean: covered ? sum / covered : null };
+	return spark;
 }
 
 function countFiring(alerts: Alert[], by: string): Map<string, number> {
@@ -237,13 +229,12 @@ export function fleetRows(
 	});
 	const overTime = (key: string) =>
 		(answers[`${key} over time`] as { result?: MatrixElement[] } | undefined)?.result ?? [];
-	for (const m of overTime("cores")) {
-		const { spark, mean } = sparkOf(m, times, unit.factor);
-		Object.assign(rows.of(m.metric), { spark, cores: mean });
-	}
+	for (const m of overTime("cores")) rows.of(m.metric).spark = sparkOf(m, times, unit.factor);
+	for (const e of vector(answers.cores) ?? [])
+		rows.of(e.metric).cores = Number(e.value[1]) * unit.factor;
 	for (const level of LEVEL_KEYS)
 		for (const m of overTime(level))
-			rows.of(m.metric)[`${level}Spark`] = sparkOf(m, times, 1).spark;
+			rows.of(m.metric)[`${level}Spark`] = sparkOf(m, times, 1);
 	for (const e of (answers.top as { result?: TopElement[] } | undefined)?.result ?? [])
 		rows.of(e.metric).top = e.rows[0] ?? null;
 	for (const key of ["memory", "tasks", "leaked", "up", "targets"] as const) rows.put(answers[key], key);
@@ -281,8 +272,14 @@ export function sparkPath(values: ChartColumn, width: number, height: number): s
 /** The unit of the answer, which says it: that of the type is of one sender among others. */
 export function coresUnit(types: FleetTypes, answers: FleetAnswers): ChartUnit {
 	const t = types.cpu;
-	const answer = answers["cores over time"] as { unit?: string } | undefined;
+	const answer = (answers.cores ?? answers["cores over time"]) as { unit?: string } | undefined;
 	return chartUnit(t?.type ?? "", answer?.unit ?? t?.sample_unit ?? "", 1);
+}
+
+/** The cores of all services together, since the first profile of any; null if there are none. */
+export function allCores(unit: ChartUnit, answers: FleetAnswers): number | null {
+	const all = vector(answers["all cores"])?.[0];
+	return all ? Number(all.value[1]) * unit.factor : null;
 }
 
 /** The selector of one service's profiles; "" selects those without the label. */

@@ -24,6 +24,7 @@ import {
 import { type ChartUnit, formatCount, formatPercent, formatValue } from "../shared/units";
 import { formatParams } from "../shared/urlstate";
 import {
+	allCores,
 	coresUnit,
 	defaultLabel,
 	fleetQuestions,
@@ -168,7 +169,7 @@ function stateColumns({ links }: Shown): Column<ServiceRow>[] {
 		{
 			key: "up",
 			title: "Up",
-			hint: "Profiles whose last scrape succeeded, of all",
+			hint: "Processes whose last scrapes all succeeded, of all",
 			numeric: true,
 			width: "86px",
 			sort: (r) => (r.targets ? (r.up ?? 0) / r.targets : 2),
@@ -246,7 +247,7 @@ function columnsOf(shown: Shown): Column<ServiceRow>[] {
 			key: "cores",
 			type: cpu,
 			title: cores ? "Cores" : "CPU",
-			hint: `CPU in ${unit.label}, over the time with profiles`,
+			hint: `CPU in ${unit.label}: mean over the window, since the first profile`,
 			spark: (r) => r.spark,
 			format: (v) => unit.format(v),
 		}),
@@ -297,8 +298,9 @@ function columnsOf(shown: Shown): Column<ServiceRow>[] {
 }
 
 function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; many: Many }) {
-	const sum = (key: "cores" | "memory" | "firing") => rows.reduce((s, r) => s + (r[key] ?? 0), 0);
-	const some = (key: "cores" | "memory") => rows.some((r) => r[key] !== null);
+	const sum = (key: "memory" | "firing") => rows.reduce((s, r) => s + (r[key] ?? 0), 0);
+	const cores = allCores(unit, many.data);
+	const memory = rows.some((r) => r.memory !== null);
 	const firing = sum("firing");
 	return (
 		<dl class="summary fleet-summary">
@@ -306,13 +308,13 @@ function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; man
 				<dt>rows</dt>
 				<dd>{rows.length.toLocaleString("en")}</dd>
 			</div>
-			{some("cores") && (
+			{cores !== null && (
 				<div>
 					<dt>{unit.label}</dt>
-					<dd>{unit.format(sum("cores"))}</dd>
+					<dd>{unit.format(cores)}</dd>
 				</div>
 			)}
-			{some("memory") && (
+			{memory && (
 				<div>
 					<dt>memory</dt>
 					<dd>{formatValue(sum("memory"), "bytes")}</dd>

@@ -1,7 +1,7 @@
 // The heatmap as numbers: rows by cost, one column per step, a value or a gap per cell; and in words.
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels, type VectorElement } from "../shared/api";
 import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
-import { type ChartUnit, counted, formatPercent, parseSample, share } from "../shared/units";
+import { type ChartUnit, counted, formatPercent, formatRate, parseSample, share } from "../shared/units";
 import { ROWS_ASKED, HEAT_ROWS_MAX } from "./heatqueries";
 
 export interface HeatRow {
@@ -223,10 +223,7 @@ export function movedCell({ rows, times, hottest }: Heat, cell: number, key: str
 
 /* ---- words ---- */
 
-export const valueWords = (v: number, unit: ChartUnit): string => {
-	const text = unit.format(v * unit.factor);
-	return unit.label === "cores" ? `${text} cores` : text;
-};
+export const valueWords = (v: number, unit: ChartUnit): string => formatRate(v * unit.factor, unit);
 
 const columnWords = (heat: Heat, cell: number): string => {
 	const end = endOf(heat, cell);

@@ -2,8 +2,8 @@
 // can be shared, alerted on, or put on a dashboard.
 import { must } from "../shared/must";
 import { formatDuration } from "../shared/timerange";
-import { argumentTypes, filterKind } from "./language";
-import { clean, flameQuery, insideTop, withWindow } from "./query";
+import { filterKind } from "./language";
+import { clean, flameQuery, insideTop, windowedIn, withWindow } from "./query";
 import {
 	bare,
 	type BinaryNode,
@@ -237,16 +237,6 @@ function newerSide(text: string, n: QueryNode): string {
 		if (isFilter(n.name)) return onFirst(text, n, newer);
 	}
 	return textOf(text, n);
-}
-
-/** The selectors that stand where a function takes a window: `rate(cpu[5m])`. */
-function windowedIn(n: QueryNode): Set<QueryNode> {
-	const out = new Set(queryChildren(n).flatMap((c) => [...windowedIn(c)]));
-	if (n.type === "call")
-		n.args.forEach((a, i) => {
-			if (argumentTypes(n.name, i).includes("window")) out.add(bare(a));
-		});
-	return out;
 }
 
 /** The profiles as a cost per second, over the windows of the query, else those of an alert. */

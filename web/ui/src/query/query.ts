@@ -1,7 +1,7 @@
 // The queries of the views: the user's query merged, put into a window, or compared. A query that
 // the reader does not understand is sent as it is, so that the server says what is wrong.
 import { formatDuration } from "../shared/timerange";
-import { filterKind } from "./language";
+import { argumentTypes, filterKind } from "./language";
 import {
 	callArgument,
 	callArguments,
@@ -82,6 +82,39 @@ export function withRate(text: string, seconds: number): string {
 			end: s.end,
 			insert: `rate(${text.slice(s.start, s.end)}[${window}])`,
 		})),
+	);
+}
+
+/** The selectors that stand where a function takes a window: `rate(cpu[5m])`. */
+export function windowedIn(n: QueryNode): Set<QueryNode> {
+	const out = new Set(queryChildren(n).flatMap((c) => [...windowedIn(c)]));
+	if (n.type === "call")
+		n.args.forEach((a, i) => {
+			if (argumentTypes(n.name, i).includes("window")) out.add(bare(a));
+		});
+	return out;
+}
+
+/**
+ * The mean cost per second of the window of `seconds` that ends at the time of the query: what the
+ * page calls cores, in all places. The window begins no earlier than the first profile of each
+ * element, and a query that has windows keeps them. Null for costs, and for profiles over whose
+ * windows the query has a function already.
+ */
+export function meanRateQuery(text: string, seconds: number): string | null {
+	const { tree } = readQuery(text);
+	const selectors = tree ? profileSelectors(tree) : [];
+	if (!tree || selectors.length === 0 || hasSubquery(tree)) return null;
+	const over = windowedIn(tree);
+	if (selectors.some((s) => over.has(s))) return null;
+	const window = `[${formatDuration(seconds)}]`;
+	return splice(
+		text,
+		selectors.map((s) => {
+			const own = s.range === null ? window : text.slice(s.head, s.ranged);
+			const all = text.slice(s.start, s.head) + own + text.slice(s.ranged, s.end);
+			return { start: s.start, end: s.end, insert: `mean_rate(${all})` };
+		}),
 	);
 }
 

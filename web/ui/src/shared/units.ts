@@ -184,6 +184,12 @@ export function chartUnit(type: string, unit: string, windowSeconds: number): Ch
 	};
 }
 
+/** A value that has the unit's factor, with its unit: `0.032 cores`. */
+export function formatRate(v: number, unit: ChartUnit): string {
+	const text = unit.format(v);
+	return unit.label === "cores" && !text.endsWith(" cores") ? `${text} cores` : text;
+}
+
 export function formatAgo(seconds: number): string {
 	if (seconds < 0) return "just now";
 	if (seconds < 90) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s ago`;
