@@ -42,11 +42,11 @@ test("types: one odd sender does not make the fleet's names its own", () => {
 	const t = fleet.fleetTypes(odd);
 	assert.equal(t.memory, "memory");
 	assert.deepEqual(t.kinds, ["cpu", "memory", "process_cpu"]);
-	const cores = fleet.coresUnit(t, { "cores over time": { unit: "nanoseconds" } });
+	const cores = fleet.coresUnit(t, { cores: { unit: "nanoseconds" } });
 	assert.deepEqual([cores.label, cores.factor], ["cores", 1e-9]);
 	const micro = fleet.fleetTypes(odd.filter((x) => x.sample_unit === "microseconds"));
 	assert.equal(micro.cpu.sample_unit, "microseconds");
-	assert.equal(fleet.coresUnit(micro, { "cores over time": { unit: "nanoseconds" } }).factor, 1e-9);
+	assert.equal(fleet.coresUnit(micro, { cores: { unit: "nanoseconds" } }).factor, 1e-9);
 	// Memory of C++ is called otherwise, what has another unit is no memory.
 	assert.equal(fleet.fleetTypes(["memory:space:bytes:space:bytes"].map(type)).memory, "memory");
 	assert.equal(fleet.fleetTypes(["memory:live:count:space:bytes"].map(type)).memory, "");
@@ -59,19 +59,21 @@ test("questions: only of what is there; one window for all", () => {
 	const queries = (types) =>
 		fleet.fleetQuestions("job", types, times).map((a) => [a.key, a.name, a.args.query]);
 	assert.deepEqual(queries(fleet.fleetTypes([])), [
-		["up", "query", "sum by (job) (up)"],
-		["targets", "query", "count by (job) (up)"],
+		["up", "query", "sum by (job) (min without (profile) (up))"],
+		["targets", "query", "count by (job) (min without (profile) (up))"],
 		["alerts", "alerts", undefined],
 	]);
 	assert.deepEqual(queries(fleet.fleetTypes(ALL)), [
+		["cores", "query", "total(merge by (job) (mean_rate(cpu[10m])))"],
+		["all cores", "query", "total(merge(mean_rate(cpu[10m])))"],
 		["cores over time", "query_range", "total(merge by (job) (rate(cpu[10s])))"],
 		["top", "query", "top(1, merge by (job) (cpu))"],
 		["memory", "query", "total(merge by (job) (memory))"],
 		["memory over time", "query_range", "total(merge by (job) (memory[10s]))"],
 		["tasks", "query", "total(merge by (job) (goroutine))"],
 		["tasks over time", "query_range", "total(merge by (job) (goroutine[10s]))"],
-		["up", "query", "sum by (job) (up)"],
-		["targets", "query", "count by (job) (up)"],
+		["up", "query", "sum by (job) (min without (profile) (up))"],
+		["targets", "query", "count by (job) (min without (profile) (up))"],
 		["count goroutine", "query", 'sum by (job) (count_over_time({__name__="goroutine"}[10m]))'],
 		["count memory", "query", 'sum by (job) (count_over_time({__name__="memory"}[10m]))'],
 		["count process_cpu", "query", 'sum by (job) (count_over_time({__name__="process_cpu"}[10m]))'],
@@ -88,29 +90,40 @@ const points = (...values) => ({
 	values: values.flatMap((v, i) => (v === null ? [] : [[100 + 20 * i, String(v)]])),
 });
 
-test("cores: the mean over the time with profiles, late scrapes and gaps minded", () => {
-	for (const [values, spark, mean] of [
-		[[2, 4, 6, 4, 2, 0], [2, 4, 6, 4, 2, 0], 3],
-		// A service that began half way: the time before does not count.
-		[[null, null, null, 4, 4, 4], [null, null, null, 4, 4, 4], 4],
+test("a sparkline: late scrapes and gaps are minded", () => {
+	for (const [values, spark] of [
+		[[2, 4, 6, 4, 2, 0], [2, 4, 6, 4, 2, 0]],
+		[[null, null, null, 4, 4, 4], [null, null, null, 4, 4, 4]],
 		// A late scrape: its step covers two intervals.
-		[[2, null, 4, 2, 2, 2], [2, undefined, 4, 2, 2, 2], 2],
+		[[2, null, 4, 2, 2, 2], [2, undefined, 4, 2, 2, 2]],
 		// Down for two steps: a gap.
-		[[3, null, null, 3, 3, 3], [3, null, null, 3, 3, 3], 3],
-		[[null, null, null, null, null, null], [null, null, null, null, null, null], null],
-	]) {
-		const got = fleet.sparkOf(points(...values), times, 1);
-		assert.deepEqual(got.spark, spark);
-		assert.equal(got.mean, mean);
-	}
-	assert.equal(fleet.sparkOf(points(5e9), times, 1e-9 / 20).mean, 0.25);
+		[[3, null, null, 3, 3, 3], [3, null, null, 3, 3, 3]],
+		[[null, null, null, null, null, null], [null, null, null, null, null, null]],
+	])
+		assert.deepEqual(fleet.sparkOf(points(...values), times, 1), spark);
+	assert.equal(fleet.sparkOf(points(5e9), times, 1e-9 / 20)[0], 0.25);
+});
+
+test("cores are those that the server says, of a row and of all", () => {
+	const value = (metric, v) => ({ metric, value: [200, String(v)] });
+	const answers = {
+		// A job that pushed one profile: in one step it is more than over the window.
+		"cores over time": { result: [{ metric: { job: "a" }, values: [[120, "484e6"]] }] },
+		cores: { unit: "nanoseconds", result: [value({ job: "a" }, 32e6), value({ job: "b" }, 100e6)] },
+		"all cores": { unit: "nanoseconds", result: [value({}, 116e6)] },
+	};
+	const unit = fleet.coresUnit(fleet.fleetTypes(ALL), answers);
+	const rows = fleet.fleetRows("job", times, unit, answers);
+	assert.deepEqual(rows.map((r) => [r.service, unit.format(r.cores)]), [["a", "0.032"], ["b", "0.1"]]);
+	assert.equal(unit.format(fleet.allCores(unit, answers)), "0.116");
+	assert.equal(fleet.allCores(unit, {}), null);
 });
 
 test("rows: what no answer tells stays unknown; kinds of profiles add up", () => {
 	const value = (job, v) => ({ metric: job ? { job } : {}, value: [200, String(v)] });
 	const row = { function: "main.f", flat: 5, flat_percent: 50 };
 	const answers = {
-		"cores over time": { result: [{ metric: { job: "a" }, values: [[100, "20"]] }] },
+		cores: { result: [value("a", 20)] },
 		top: { result: [{ metric: { job: "a" }, rows: [row] }, { metric: { job: "b" }, rows: [] }] },
 		up: { result: [value("a", 1), value("b", 0)] },
 		targets: { result: [value("a", 1), value("b", 2), value("", 3)] },
@@ -187,8 +200,8 @@ test("what changed: the longest windows of whole hours that the stored profiles 
 	const c = compared(30 * H);
 	assert.deepEqual(changes.changesQuestion("service", "cpu", c), {
 		query:
-			"topk(10, flat by (service, function) (diff(merge by (service) (rate(cpu[6h])), " +
-			"merge by (service) (rate(cpu[6h] offset 24h)))))",
+			"topk(10, flat by (service, function) (diff(merge by (service) (mean_rate(cpu[6h])), " +
+			"merge by (service) (mean_rate(cpu[6h] offset 24h)))))",
 		time: String(end),
 	});
 	const element = (service, f, v) => ({ metric: { service, function: f }, value: [end, String(v)] });

@@ -159,6 +159,24 @@ test("what adds up is drawn per second", () => {
 		assert.equal(query.withRate(text, 20), want);
 });
 
+test("mean rates: the windows of a query, else one that is given", () => {
+	for (const [text, want] of [
+		["total(merge(cpu))", "total(merge(mean_rate(cpu[15m])))"],
+		['total(merge by (v) (cpu{a="b"}))', 'total(merge by (v) (mean_rate(cpu{a="b"}[15m])))'],
+		['total(focus(merge(cpu), "x"))', 'total(focus(merge(mean_rate(cpu[15m])), "x"))'],
+		["total(merge(cpu[5m] offset 1h))", "total(merge(mean_rate(cpu[5m] offset 1h)))"],
+		["total(merge(cpu offset 1h))", "total(merge(mean_rate(cpu[15m] offset 1h)))"],
+		// A function over the windows says itself what is taken.
+		["total(merge(rate(cpu[5m])))", null],
+		["total(mean_rate(cpu[5m]))", null],
+		["sum(up)", null],
+		["vector(1)", null],
+		["total(merge(", null],
+	])
+		assert.equal(query.meanRateQuery(text, 900), want, text);
+	assert.equal(query.chartWindow("merge(mean_rate(cpu[5m]))", 20), 1);
+});
+
 test("a difference of windows never looks into the future", () => {
 	const cpu = (q, start, end) => ({ query: q, start, end });
 	assert.deepEqual(query.diffQuery(cpu("cpu", 900, 1800), cpu("cpu", 0, 900)), {

@@ -1,4 +1,5 @@
 // The unit of an alert's values: on the chart, in its limit, and in the rule's summary.
+import { isRate } from "../query/query";
 import { readQuery } from "../query/read";
 import { type ChartUnit, chartUnit, digits } from "../shared/units";
 import { PLAIN_NUMBER, type SummaryFormat } from "./rule";
@@ -12,8 +13,8 @@ export interface AlertUnit {
 
 /** `type` is that of the profiles, `unit` that of the answer: "" if it is a number. */
 export function alertUnit(expr: string, type: string, unit: string): AlertUnit {
-	const { tree, calls } = readQuery(expr);
-	const rate = type.endsWith(":delta") && calls.some((c) => c.name === "rate");
+	const { tree } = readQuery(expr);
+	const rate = type.endsWith(":delta") && isRate(expr);
 	const per = rate ? "/s" : "";
 	const seconds = tree?.type === "binary" && /\/\s*1e9\s*$/.test(expr);
 	if (unit === "ratio")

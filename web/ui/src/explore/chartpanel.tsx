@@ -180,17 +180,17 @@ const HOW =
 
 function Head(p: ChartPanelProps) {
 	const { chart, kind, stacked, patch } = p;
-	const mean = chart.mean?.words({});
+	const rates = chart.mean;
+	const mean = rates?.of({}) ?? null;
 	return (
 		<div class="panel-head">
 			<h2>Cost over time</h2>
-			{mean ? (
-				<span class="mean" title="Mean over the window, since the first profile">
-					{mean}
-				</span>
-			) : (
-				<span class="faint">{chart.unit.label}</span>
+			{mean !== null && (
+				<b class="mean" title="Mean over the window, since the first profile">
+					{rates?.unit.format(mean)}
+				</b>
 			)}
+			<span class="faint">{chart.unit.label}</span>
 			<span class="spacer" />
 			{!p.context && p.at === null && comparableQuery(p.query, kind) && <CompareLinks {...p} />}
 			{kind !== "costs" && chart.matrix.length > 1 && (

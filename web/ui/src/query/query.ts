@@ -3,11 +3,14 @@
 import { formatDuration } from "../shared/timerange";
 import { argumentTypes, filterKind } from "./language";
 import {
+	bare,
 	callArgument,
 	callArguments,
 	findSelectors,
 	hasSubquery,
 	parseSelector,
+	queryChildren,
+	type QueryNode,
 	readQuery,
 	type SelectorNode,
 } from "./read";
@@ -55,8 +58,9 @@ export function chartQuery(text: string, by: string, kind: QueryKind): string {
 	return `total(merge by (${by}) (${callArgument(profiles, "merge") ?? profiles}))`;
 }
 
+const RATES = ["rate", "mean_rate"];
 /** Whether a query asks for costs per second. */
-const isRate = (text: string): boolean => readQuery(text).calls.some((c) => c.name === "rate");
+export const isRate = (text: string): boolean => readQuery(text).calls.some((c) => RATES.includes(c.name));
 
 /**
  * How many seconds of cost a point of the chart holds: the query's own range, else the step; one
