@@ -37,10 +37,10 @@ export const levelProfile = (type, unit, profile) => cpuProfile({ ...profile, of
 /**
  * A CPU profile, gzipped. `functions` are `{name, file, line}`; `samples` are `{stack, value}`
  * with a stack of indices of functions, the outermost first, and a value in nanoseconds. A function
- * may have `at`, the line that runs, else it is `line`, where it begins. It took ten seconds from
+ * may have `at`, the line that runs, else it is `line`, where it begins. It took `seconds` from
  * `time` on. `binary` is `{path, id}` of the program.
  */
-export function cpuProfile({ functions, samples, time = Date.now() - 15000, of = null, binary = null }) {
+export function cpuProfile({ functions, samples, time = Date.now() - 15000, seconds = 10, of = null, binary = null }) {
 	const strings = [""];
 	const index = new Map([["", 0]]);
 	const text = (s) => {
@@ -117,7 +117,7 @@ export function cpuProfile({ functions, samples, time = Date.now() - 15000, of =
 	});
 	part((out) => {
 		number(out, 9, time * 1e6);
-		if (!of) number(out, 10, 10e9);
+		if (!of) number(out, 10, seconds * 1e9);
 		type(out, 11);
 		number(out, 12, 10e6);
 	});
