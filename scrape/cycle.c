@@ -14,6 +14,7 @@
 
 #define NOT_FOUND 404
 #define ABSENT_NS (60 * NS_PER_MIN)
+#define FIRST_INTERVAL_MAX_NS NS_PER_DAY
 
 METRIC_COUNTER(
 	scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
@@ -33,6 +34,52 @@ METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state"
 
 METRIC_COUNTER(refused_total, "epimetheus_scrape_profiler_taken_total",
 	"Requests for CPU profiles that were refused because another profiler had the process.", NULL);
+
+/* ---- when ---- */
+
+static void cycle_timer_set(struct scraper *s)
+{
+	timer_after(&s->timer, s->next_ns - clock_monotonic_ns());
+}
+
+void cycle_schedule(struct scraper *s)
+{
+	int64_t interval = s->target->interval_ns, now = clock_now_ns() % interval;
+	int64_t turn = (int64_t)(s->target->hash % (uint64_t)interval);
+	int64_t wait = turn > now ? turn - now : interval - (now - turn);
+
+	assert(wait > 0 && wait <= interval);
+	s->next_ns = clock_monotonic_ns() + wait;
+	s->first = s->begun_at_once = false;
+	cycle_timer_set(s);
+}
+
+void cycle_schedule_first(struct scraper *s)
+{
+	int64_t turn;
+
+	cycle_schedule(s);
+	if (s->target->interval_ns > FIRST_INTERVAL_MAX_NS)
+		return;
+	turn = lane_first_turn(&s->lane->first_ns, clock_monotonic_ns());
+	if (!turn || turn >= s->next_ns)
+		return;
+	s->next_ns = turn;
+	s->first = true;
+	cycle_timer_set(s);
+}
+
+/*
+ * The turn after the first. Profiles are no denser than the interval, and no base of counters and
+ * no level is older than two.
+ */
+static void cycle_second_turn(struct scraper *s)
+{
+	cycle_schedule(s);
+	s->next_ns += s->target->interval_ns;
+	cycle_timer_set(s);
+	s->begun_at_once = true;
+}
 
 /* ---- what is shown ---- */
 
@@ -168,11 +215,6 @@ static void cycle_finish_once(struct scraper *s, struct scrape_task *t)
 
 /* ---- optional profiles ---- */
 
-static void cycle_timer_set(struct scraper *s)
-{
-	timer_after(&s->timer, s->next_ns - clock_monotonic_ns());
-}
-
 /*
  * Whether a failed scrape says that the process does not serve an optional profile. Whatever fails
  * before its first answer does: a target that is down is shown by its other profiles.
@@ -224,6 +266,8 @@ static void cycle_finish(struct scrape_task *t)
 		cycle_finish_once(s, t);
 		return;
 	}
+	if (t->rc && s->begun_at_once)
+		cycle_schedule(s); /* a process that has just started may not listen yet */
 	if (cycle_is_absent(s, t)) {
 		cycle_be_absent(s, t);
 	} else if (t->rc == ERR_CANCELED) { /* it says nothing of the target */
@@ -523,6 +567,13 @@ void cycle_on_timer(evutil_socket_t fd, short what, void *ctx)
 		cycle_on_asking_again(s);
 		return;
 	}
+	if (s->first) {
+		cycle_second_turn(s);
+		s->turn_ns = turn;
+		cycle_begin(s);
+		return;
+	}
+	s->begun_at_once = false;
 	s->next_ns += s->target->interval_ns;
 	missed = cycle_skip_turns(s, clock_monotonic_ns()); /* while this process was stopped */
 	cycle_timer_set(s);
@@ -537,15 +588,4 @@ void cycle_on_timer(evutil_socket_t fd, short what, void *ctx)
 	s->skipped += missed;
 	if (missed)
 		metric_add(&skipped_total, NULL, (double)missed);
-}
-
-void cycle_schedule(struct scraper *s)
-{
-	int64_t interval = s->target->interval_ns, now = clock_now_ns() % interval;
-	int64_t turn = (int64_t)(s->target->hash % (uint64_t)interval);
-	int64_t wait = turn > now ? turn - now : interval - (now - turn);
-
-	assert(wait > 0 && wait <= interval);
-	s->next_ns = clock_monotonic_ns() + wait;
-	cycle_timer_set(s);
 }

@@ -10,8 +10,14 @@
 
 #include "scrape/scraper.h"
 
-/* The first turn: the target's hash gives its offset in the interval, counted from 1970. */
+/* The next turn: the target's hash gives its offset in the interval, counted from 1970. */
 void cycle_schedule(struct scraper *s);
+/*
+ * The first turn of a new target is now, if there is no crowd (lane.h) and the interval is at most
+ * a day. The second is at the offset, an interval to two after the first; after a failure it is the
+ * next one at the offset. Else the first turn is at the offset too.
+ */
+void cycle_schedule_first(struct scraper *s);
 /* The timer's: a turn, or asking again in the same one. ctx: the scraper. */
 void cycle_on_timer(evutil_socket_t fd, short what, void *ctx);
 void cycle_on_endpoint(void *ctx); /* the endpoint that it waited for is its own now */

@@ -68,6 +68,16 @@ void lane_put(struct lane *l, struct scraper *s)
 	}
 }
 
+int64_t lane_first_turn(int64_t *first_ns, int64_t now_ns)
+{
+	int64_t turn = *first_ns > now_ns ? *first_ns : now_ns;
+
+	if (turn - now_ns >= LANE_FIRST_AHEAD_NS)
+		return 0;
+	*first_ns = turn + LANE_FIRST_EVERY_NS;
+	return turn;
+}
+
 static void lane_open_parts(void *ctx)
 {
 	struct lane_opening *o = ctx;

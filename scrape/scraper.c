@@ -14,7 +14,7 @@ static void scraper_start(struct scraper *s, const struct target *target)
 	s->target = target;
 	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, cycle_on_timer, s);
 	cycle_count_target(s);
-	cycle_schedule(s);
+	cycle_schedule_first(s);
 }
 
 /*

@@ -93,6 +93,8 @@ struct scraper {
 	bool stacks_cut; /* the last profile had stacks that are too deep */
 	int64_t next_ns; /* monotonic: the next turn */
 	int64_t turn_ns; /* the turn that is under way, or was last */
+	bool first; /* the next turn is the first, and not at the offset */
+	bool begun_at_once; /* such a turn was the last one */
 	struct exclusive_user user;
 	scraper_ended_fn ended; /* of a profile now; NULL: a target's loop */
 	void *ended_ctx;
@@ -106,7 +108,7 @@ struct scraper {
 	uint64_t scrapes, failures, skipped, last_samples, last_bytes;
 };
 
-/* Scrapes first at its offset in the interval. NULL: out of memory. */
+/* Scrapes at once, or, in a crowd, at its offset in the interval (cycle.h). NULL: out of memory. */
 struct scraper *scraper_new(struct lane *lane, const struct target *target);
 /* The same target in another part. A changed interval gives a new schedule; all else goes on. */
 void scraper_change(struct scraper *s, const struct target *target);

@@ -1,4 +1,5 @@
 /* Targets over several loops: reloads, and ends, in the middle of their work. */
+#include "scrape/lane.h"
 #include "scrape/targets/targets.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
@@ -125,5 +126,97 @@ TEST(closing_several_busy_loops)
 	scrape_manager_close(f.manager);
 	f.manager = NULL;
 	buf_release(&jobs);
+	fixture_release(&f);
+}
+
+/* Of a thousand that appear at once a lane begins 200, one every 5 ms; the others wait. */
+TEST(a_crowd_does_not_begin_at_once)
+{
+	int64_t first_ns = 0, now_ns = NS_PER_HOUR, turn;
+	size_t begun = 0;
+
+	for (size_t i = 0; i < 1000; i++) {
+		turn = lane_first_turn(&first_ns, now_ns);
+		CHECK(!turn || turn == now_ns + (int64_t)begun * LANE_FIRST_EVERY_NS);
+		begun += turn != 0;
+	}
+	CHECK_INT(begun, LANE_FIRST_AHEAD_NS / LANE_FIRST_EVERY_NS);
+	/* As many more after half a second as it began meanwhile, and all of them an hour later. */
+	now_ns += NS_PER_S / 2;
+	for (begun = 0; lane_first_turn(&first_ns, now_ns); begun++)
+		;
+	CHECK_INT(begun, LANE_FIRST_AHEAD_NS / LANE_FIRST_EVERY_NS / 2);
+	now_ns += NS_PER_HOUR;
+	CHECK_INT(lane_first_turn(&first_ns, now_ns), now_ns);
+}
+
+#define HOURLY \
+	"- job_name: j\n  scrape_interval: 1h\n  scrape_timeout: 1m\n" \
+	"  profiling_config: {pprof_config: {" OFF ", heap: {path: %s}}}\n" \
+	"  static_configs: [{targets: [PORT]}]\n"
+
+/* How far two times are apart within the hour. */
+static int64_t hour_apart(int64_t a_ns, int64_t b_ns)
+{
+	int64_t apart = (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) % NS_PER_HOUR;
+
+	return apart > NS_PER_HOUR / 2 ? NS_PER_HOUR - apart : apart;
+}
+
+/* The first scrape of a server that has just started. out: its texts are gone. */
+static void hourly_start(const char *path, struct target_info *out)
+{
+	struct buf text = { 0 };
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	buf_printf(&text, HOURLY, path);
+	buf_add_char(&text, '\0');
+	REQUIRE_OK(fixture_apply(&f, text.ptr, &err), &err);
+	*out = fixture_wait_scraped(&f, "heap", 0);
+	CHECK_INT(out->scrapes, 1);
+	buf_release(&text);
+	fixture_release(&f);
+}
+
+/* It needs no hour to see the first profile of a target that is scraped once an hour. */
+TEST(a_new_target_begins_at_once_and_goes_on_at_its_offset)
+{
+	int64_t began_ns = clock_now_ns();
+	struct target_info ok, failed;
+
+	hourly_start("/good", &ok);
+	hourly_start("/503", &failed);
+	CHECK(ok.last_scrape_ns >= began_ns);
+	CHECK_INT(ok.health, TARGET_UP);
+	CHECK(ok.next_profile_ns > ok.last_scrape_ns + NS_PER_HOUR);
+	CHECK(ok.next_profile_ns < clock_now_ns() + 2 * NS_PER_HOUR);
+	/* What failed is asked again at the next turn, which may be soon. */
+	CHECK_INT(failed.health, TARGET_DOWN);
+	CHECK(failed.next_profile_ns > failed.last_scrape_ns);
+	CHECK(failed.next_profile_ns < clock_now_ns() + NS_PER_HOUR);
+}
+
+/* The offset is the target's, whenever the server starts. */
+TEST(a_restart_keeps_offsets)
+{
+	struct fixture f;
+	struct target_info first, second;
+	struct buf text = { 0 };
+	struct err err;
+
+	fixture_init(&f);
+	buf_printf(&text, HOURLY, "/good");
+	buf_add_char(&text, '\0');
+	REQUIRE_OK(fixture_apply(&f, text.ptr, &err), &err);
+	first = fixture_wait_scraped(&f, "heap", 0);
+	REQUIRE_OK(fixture_apply(&f, "", &err), &err);
+	CHECK(WAIT_FOR((fixture_look(&f), f.shown.active_n == 0)));
+	REQUIRE_OK(fixture_apply(&f, text.ptr, &err), &err);
+	second = fixture_wait_scraped(&f, "heap", 0);
+	CHECK(second.last_scrape_ns > first.last_scrape_ns);
+	CHECK(hour_apart(second.next_profile_ns, first.next_profile_ns) < 10 * NS_PER_S);
+	buf_release(&text);
 	fixture_release(&f);
 }
