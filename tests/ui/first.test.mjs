@@ -55,6 +55,20 @@ test("the first profile is that of the target which is complete first", () => {
 		assert.equal(firststeps.dueText(s), text);
 });
 
+test("the countdown is to the first CPU profile while that is on its way, and never grows", () => {
+	const heap = { profile: "memory", nextProfile: at(0) };
+	const cpu = { nextProfile: at(9) };
+	const both = steps([row("unknown", heap), row("unknown", cpu)]);
+	assert.deepEqual([both.dueIn, both.cpu], [9, true], "not 0 first and 9 once the heap is there");
+	const later = steps([row("up", { ...heap, nextProfile: at(10) }), row("unknown", cpu)]);
+	assert.deepEqual([later.dueIn, later.cpu], [9, true]);
+	assert.deepEqual([steps([row("unknown", heap)]).dueIn, steps([row("unknown", heap)]).cpu], [0, false]);
+	// One CPU target fails, the next is later: what was promised stays.
+	const { keptDue } = firststeps;
+	const shown = [null, 9, 14, null, 8, 30].reduce((all, due) => [...all, keptDue(all.at(-1) ?? null, due)], []);
+	assert.deepEqual(shown, [null, 9, 9, 9, 8, 8]);
+});
+
 test("errors of scrapes have likely causes", () => {
 	for (const [error, cause] of [
 		["connect 127.0.0.1:1: Connection refused", /Nothing listens/],
@@ -82,7 +96,7 @@ test("errors of scrapes have likely causes", () => {
 		assert.match(firststeps.likelyCause(error), cause, error);
 });
 
-test("a first visit waits for CPU profiles while one is on its way", () => {
+test("a first visit asks for CPU profiles while one is on its way", () => {
 	const memory = [{ name: "memory" }];
 	const data = (...rows) => ({ activeTargets: rows });
 	assert.equal(firststeps.cpuComes([{ name: "process_cpu" }], null), false);

@@ -20,7 +20,7 @@ const MAY_IMPORT = {
 	alert: ["shared", "query", "flame", "chart"],
 	compare: ["shared", "query", "files", "chart", "result"],
 	rules: ["shared", "query", "flame", "result"],
-	fleet: ["shared", "query", "flame", "chart", "rules"],
+	fleet: ["shared", "query", "flame", "chart", "result", "rules"],
 	status: ["shared"],
 	symbols: ["shared", "status"],
 	cluster: ["shared", "status"],

@@ -84,6 +84,7 @@ static void api_write_target_shards(struct json *j, const struct fleet_targets *
 void api_targets(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct str state = http_param(in, "state"), pool = http_param(in, "scrapePool");
+	struct str health = http_param(in, "health");
 	bool any = api_state_is(state, "any"), active = any || api_state_is(state, "active");
 	struct fleet_targets f;
 	struct json j;
@@ -99,7 +100,8 @@ void api_targets(struct web *w, struct http_in *in, struct http_out *out)
 	json_key(&j, "activeTargets");
 	json_array(&j);
 	for (size_t i = 0; active && i < f.s.active_n; i++)
-		target_lines_write_target(&j, &f.s.active[i]);
+		if (api_state_is(health, target_health_name(f.s.active[i].health)))
+			target_lines_write_target(&j, &f.s.active[i]);
 	json_array_end(&j);
 	api_write_dropped(&j, &f.s, any || api_state_is(state, "dropped"));
 	api_write_pool_errors(&j, &f.s);

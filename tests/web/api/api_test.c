@@ -533,6 +533,11 @@ TEST(targets_as_prometheus_shows_them)
 	CHECK(str_find(buf_str(&f.r.body), str_of(dropped)) > 0);
 	get("/api/v1/targets?scrapePool=other");
 	CHECK(str_find(buf_str(&f.r.body), STR("\"activeTargets\":[]")) > 0);
+	CHECK(WAIT_FOR((get("/api/v1/targets?state=active&health=down"),
+		str_find(buf_str(&f.r.body), str_of(active)) > 0)));
+	get("/api/v1/targets?health=up");
+	CHECK(str_find(buf_str(&f.r.body), STR("\"activeTargets\":[]")) > 0);
+	CHECK(str_find(buf_str(&f.r.body), str_of(dropped)) > 0);
 	CHECK_GET("/api/v1/scrape_pools", 200,
 		"{\"status\":\"success\",\"data\":{\"scrapePools\":[\"quiet\"]}}\n");
 	stop();

@@ -1,5 +1,5 @@
 // Explore: one query, its cost over time, its flame graph and its table.
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useCostChart } from "../chart/costchart";
 import { lineColors } from "../chart/linecolors";
 import { parseMatch, sinceFromParams } from "../query/measured";
@@ -19,7 +19,7 @@ import { MeasuredProfiles } from "../result/measured";
 import { DEFAULT_NODES, Results } from "../result/results";
 import { useElement } from "../result/useprofile";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
-import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
+import { FirstCpuNote, FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useInterval, useKeyed, useOwnAnswer, useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
 import { useFirstView } from "../shared/defaultrange";
@@ -248,6 +248,25 @@ function BehindCosts({ ask, isVector }: { ask: ExploreAsk; isVector: boolean }) 
 	);
 }
 
+/**
+ * The query of a first visit. While the first CPU profile is on its way, what is there already is
+ * shown, and CPU takes its place unless something was chosen meanwhile.
+ */
+function useFirstVisit({ params, patch, query }: ExploreAsk, types: Loaded<ProfileType[]>) {
+	const chosen = useRef("");
+	const untouched = query === "" || (query === chosen.current && [...params.keys()].join() === "query");
+	const firstMinute = useFirstMinute(types, untouched);
+	const { waiting } = firstMinute;
+	useEffect(() => {
+		if (!untouched || !types.answer || waiting) return;
+		const first = firstQuery(types.answer.data);
+		if (first === query) return;
+		chosen.current = first;
+		patch({ query: first || null }, true);
+	}, [query, untouched, types.answer, waiting, patch]);
+	return firstMinute;
+}
+
 /** The selector for the picker; null if the query is more than a selector that may be grouped. */
 function pickable(text: string): Selector | null {
 	const query = ungrouped(text);
@@ -269,12 +288,8 @@ export function Explore() {
 		patch({ at: null });
 		run(q);
 	});
-	const firstMinute = useFirstMinute(types, !query);
+	const firstMinute = useFirstVisit(ask, types);
 	const waits = firstMinute.waiting;
-	useEffect(() => {
-		const first = !query && types.answer && !waits ? firstQuery(types.answer.data) : "";
-		if (first) patch({ query: first }, true);
-	}, [query, types.answer, waits, patch]);
 	useInterval(parseDuration(ask.refresh) ?? 0, again);
 	const selector = useMemo(() => pickable(query), [query]);
 	const colors = useLineColors(ask, chart, kind);
@@ -299,6 +314,7 @@ export function Explore() {
 			/>
 
 			{waits && !hasFiles(query) && <FirstMinutePanel first={firstMinute} />}
+			{firstMinute.cpuComes && <FirstCpuNote first={firstMinute} />}
 			<LastGood
 				failed={loaded.error !== null}
 				good={loaded.answer !== null && loaded.key === answer.asked}

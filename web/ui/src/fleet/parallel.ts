@@ -15,6 +15,8 @@ export interface Many {
 	errors: Record<string, ApiError>;
 	/** Questions without an answer yet, by their keys. */
 	waiting: string[];
+	/** The key of the round that began last. */
+	key: string | null;
 	/** performance.now() at the beginning of the running round. */
 	since: number | null;
 	tookMs: number;
@@ -26,9 +28,14 @@ const NOTHING: Many = {
 	warnings: {},
 	errors: {},
 	waiting: [],
+	key: null,
 	since: null,
 	tookMs: 0,
 };
+
+/** Whether all questions of the round `key` are answered, or have failed. */
+export const roundEnded = (many: Many, key: string | null): boolean =>
+	key !== null && many.key === key && many.since === null;
 
 /**
  * Asks all of `asks` whenever `key` changes; null asks nothing. Older answers about the same subject
@@ -52,6 +59,7 @@ export function useMany(
 			...(s.about === about ? s : { ...NOTHING, about }),
 			errors: {},
 			waiting: asks.map((a) => a.key),
+			key,
 			since,
 		}));
 		const settle = (k: string, change: (s: Many) => Partial<Many>) => {

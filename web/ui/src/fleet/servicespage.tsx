@@ -8,10 +8,9 @@ import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/ques
 import { escapeRegexp } from "../query/text";
 import type { ProfileType } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
-import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
-import { useInterval, useKeyed, useNow, useUrl } from "../shared/hooks";
-import { Notices, QueryError } from "../shared/notices";
-import { unreachable } from "../shared/outage";
+import { FirstCpuNote, FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
+import { useInterval, useKeyed, useUrl } from "../shared/hooks";
+import { QueryError } from "../shared/notices";
 import { useFirstView } from "../shared/defaultrange";
 import { type Column, Table } from "../shared/table";
 import { TimePicker } from "../shared/timepicker";
@@ -34,9 +33,11 @@ import {
 	serviceQuery,
 	type ServiceRow,
 } from "./fleet";
-import { ChangesPanel } from "./changespanel";
-import { type Many, useMany } from "./parallel";
+import { FindingsPanel } from "./findingspanel";
+import { type Many, roundEnded, useMany } from "./parallel";
+import { RoundErrors, RoundWarnings, Waiting } from "./roundnotes";
 import { Spark } from "./spark";
+import { useFindings } from "./usefindings";
 import "./servicespage.css";
 
 const DASH = <span class="faint">–</span>;
@@ -330,24 +331,6 @@ function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; man
 	);
 }
 
-const LATE_MS = 500;
-
-/** How many answers have arrived; shown only if it takes long. */
-function Waiting({ many, total }: { many: Many & { cancel(): void }; total: number }) {
-	const now = useNow(many.since !== null);
-	if (many.since === null || now - many.since < LATE_MS) return null;
-	return (
-		<span class="waiting" role="status">
-			<span class="faint">
-				{total - many.waiting.length} of {total} answers
-			</span>
-			<button type="button" class="small" onClick={many.cancel}>
-				Cancel
-			</button>
-		</span>
-	);
-}
-
 function LabelSelect(props: { labels: string[]; by: string; onChange(by: string): void }) {
 	const options = [...new Set([props.by, ...groupable(props.labels)])];
 	return (
@@ -365,7 +348,9 @@ function LabelSelect(props: { labels: string[]; by: string; onChange(by: string)
 function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType[] | null) {
 	const interval = useScrapeInterval();
 	const about = JSON.stringify([by, range]);
-	const key = types && interval !== null && by ? `${about} ${tick}` : null;
+	// A type that comes is shown at once.
+	const kinds = new Set(types?.map((t) => t.name)).size;
+	const key = types && interval !== null && by ? `${about} ${tick} ${kinds}` : null;
 	const asked = useKeyed(key, () => {
 		const known = fleetTypes(types ?? []);
 		const times = fleetTimes(resolve(range, Date.now() / 1000), interval ?? 15);
@@ -378,38 +363,10 @@ function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType
 		() => (many.about === about ? fleetRows(by, asked.times, unit, many.data) : []),
 		[many.data, many.about, about],
 	);
-	return { ...asked, many, unit, rows };
+	return { ...asked, about, many, unit, rows, answered: roundEnded(many, key) };
 }
 
 type Fleet = ReturnType<typeof useFleet>;
-
-function Errors({ fleet }: { fleet: Fleet }) {
-	const failed = fleet.asks.filter((a) => {
-		const error = fleet.many.errors[a.key];
-		return error && !unreachable(error);
-	});
-	if (failed.length === 0) return null;
-	const messages = new Map<string, string[]>();
-	for (const a of failed) {
-		const text = fleet.many.errors[a.key].message;
-		messages.set(text, [...(messages.get(text) ?? []), a.title]);
-	}
-	const refused = failed.every((a) => fleet.many.errors[a.key].status === 403);
-	return (
-		<div class={refused ? "notice" : "notice error"} role={refused ? "note" : "alert"}>
-			{[...messages].map(([text, titles]) => (
-				<div key={text}>
-					No data for {titles.join(", ")}: {text}
-				</div>
-			))}
-		</div>
-	);
-}
-
-/** Each once: most questions of a window lack the same. */
-function Warnings({ many }: { many: Many }) {
-	return <Notices warnings={[...new Set(Object.values(many.warnings).flat())]} infos={[]} />;
-}
 
 function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filter: string }) {
 	const { rows, many } = fleet;
@@ -443,7 +400,15 @@ function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filt
 	);
 }
 
-const YOUNG_REFRESH = "10s";
+const NO_ANSWERS = {};
+const NO_LABELS: string[] = [];
+
+/** How often a range is asked again, if nobody chose: the wider, the less one more minute changes. */
+function usualRefresh(range: TimeRange): string {
+	if (range.kind === "absolute") return "off";
+	const minutes = range.seconds / 60;
+	return minutes <= 15 ? "10s" : minutes <= 60 ? "30s" : minutes <= 360 ? "1m" : "5m";
+}
 
 export function Services() {
 	const { store, location } = useUrl();
@@ -452,19 +417,25 @@ export function Services() {
 	const labels = useLabelNames();
 	const types = useProfileTypes();
 	const failed = types.error ?? labels.error;
-	const names = labels.answer?.data ?? [];
+	const names = labels.answer?.data ?? NO_LABELS;
 	const by = params.get("by") ?? (labels.answer ? defaultLabel(names) : "");
 	const all = types.answer?.data ?? [];
 	const first = useFirstMinute(types, true);
-	const { range, known, young } = useFirstView(params, all.length > 0);
-	// The services of a fresh server come one after the other.
-	const refresh = params.get("refresh") ?? (young ? YOUNG_REFRESH : "off");
-	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
+	const { range, known } = useFirstView(params, all.length > 0);
+	const refresh = params.get("refresh") ?? usualRefresh(range);
 	const fleet = useFleet(by, range, tick, known && first.waiting === false ? all : null);
+	const { rows, many, unit } = fleet;
+	useInterval(parseDuration(refresh) ?? 0, () => {
+		if (many.since === null) setTick((t) => t + 1);
+	});
+	const findings = useFindings({
+		...{ by, range, tick, labels: names, known: fleet.known, times: fleet.times, rows },
+		answers: many.about === fleet.about ? many.data : NO_ANSWERS,
+		ready: fleet.answered,
+	});
 	const filter = params.get("filter") ?? "";
 	const cpu = fleet.known.cpu ? "cpu" : "";
 	const { memory, tasks, leaked } = fleet.known;
-	const { unit } = fleet;
 	const links = useKeyed(JSON.stringify([by, cpu, range]), () => makeLinks(by, cpu, range));
 	const shown = useMemo(
 		() => ({ by, unit, cpu, memory, tasks, leaked, links }),
@@ -476,9 +447,9 @@ export function Services() {
 				<h1>Services</h1>
 				<LabelSelect labels={names} by={by} onChange={(v) => store.patch({ by: v })} />
 				<TextFilter label="Filter services" hint="Filter by name or function" />
-				<Waiting many={fleet.many} total={fleet.asks.length} />
+				<Waiting many={many} total={fleet.asks.length} />
 				<span class="spacer" />
-				<Totals rows={fleet.rows} unit={fleet.unit} many={fleet.many} />
+				<Totals rows={rows} unit={unit} many={many} />
 				<TimePicker
 					range={range}
 					onChange={(r) => store.patch(rangeToParams(r))}
@@ -487,18 +458,19 @@ export function Services() {
 				/>
 			</div>
 			{failed && <QueryError error={failed} sent="" />}
-			<Errors fleet={fleet} />
-			<Warnings many={fleet.many} />
-			{first.waiting ? (
+			<RoundErrors asks={fleet.asks} many={many} />
+			<RoundWarnings many={many} />
+			{!first.waiting && <FindingsPanel findings={findings} />}
+			{first.cpuComes && <FirstCpuNote first={first} />}
+			{first.waiting || (first.targets && rows.length === 0 && !failed) ? (
 				<FirstMinutePanel first={first} />
 			) : (
-				(!failed || fleet.rows.length > 0) && (
-					<section class={fleet.many.since !== null ? "panel fleet busy" : "panel fleet"}>
+				(!failed || rows.length > 0) && (
+					<section class={many.since !== null ? "panel fleet busy" : "panel fleet"}>
 						<FleetTable fleet={fleet} shown={shown} filter={filter} />
 					</section>
 				)
 			)}
-			{!first.waiting && !failed && by && <ChangesPanel by={by} type={cpu} unit={fleet.unit} />}
 		</main>
 	);
 }

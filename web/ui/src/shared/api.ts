@@ -338,9 +338,9 @@ export function typeInWords(type: string): string {
 	return [SHORT_NAMES[name] ?? name, known ? "" : sample].filter(Boolean).join(" ");
 }
 
-/** The query of a first visit: all CPU, or else the first type. */
+/** The query of a first visit: all CPU, or else memory, or else the first type. */
 export function firstQuery(types: ProfileType[]): string {
-	if (resolveType("cpu", types)) return "cpu";
+	for (const name of ["cpu", "memory"]) if (resolveType(name, types)) return name;
 	return types[0] ? shortTypeName(types[0], types) : "";
 }
 

@@ -1,9 +1,16 @@
 // Shown until the first profile is stored: how far it is, and what is in the way.
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { ProfileType, Targets } from "./api";
 import { CopyButton } from "./copybutton";
 import { type Runtime, seconds } from "./defaultrange";
-import { cpuComes, dueText, type FirstError, firstSteps, type FirstSteps } from "./firststeps";
+import {
+	cpuComes,
+	dueText,
+	type FirstError,
+	firstSteps,
+	type FirstSteps,
+	keptDue,
+} from "./firststeps";
 import { type Loaded, useApi, useClock, useFlags, useInterval } from "./hooks";
 import { takesNothing } from "./notices";
 import { counted } from "./units";
@@ -19,27 +26,49 @@ const CONFIG = `scrape_configs:
 export interface FirstMinute {
 	/** There is no profile to show yet; null: not known. */
 	waiting: boolean | null;
+	/** Others are stored, and the first CPU profile is on its way. */
+	cpuComes: boolean;
 	targets: Targets | null;
 	stored: number;
 }
 
 /**
- * Asks again every two seconds until there is a profile to show. `wantsCpu`: where a CPU profile is
- * on its way, another one does not do.
+ * Asks again every two seconds until there is a profile to show; with `wantsCpu`, until there is a
+ * CPU profile, or none on its way.
  */
 export function useFirstMinute(types: Loaded<ProfileType[]>, wantsCpu: boolean): FirstMinute {
 	const known = types.answer?.data;
+	const none = known?.length === 0;
 	const noCpu = known !== undefined && !known.some((t) => t.name === "process_cpu");
-	const asks = known !== undefined && (known.length === 0 || (wantsCpu && noCpu));
+	const asks = none || (wantsCpu && noCpu);
 	const targets = useApi<Targets>(asks ? "first" : null, "targets", { state: "active" });
 	const data = targets.answer?.data ?? null;
-	const comes = wantsCpu && known !== undefined && !targets.error && cpuComes(known, data);
-	const waiting = known ? known.length === 0 || comes : null;
-	useInterval(waiting ? ASK_EVERY_S : 0, () => {
+	const comes = asks && !none && !targets.error && cpuComes(known ?? [], data);
+	useInterval(none || comes ? ASK_EVERY_S : 0, () => {
 		if (!types.loading) types.again();
 		if (!targets.loading) targets.again();
 	});
-	return { waiting, targets: data, stored: known?.length ?? 0 };
+	return { waiting: known ? none : null, cpuComes: comes, targets: data, stored: known?.length ?? 0 };
+}
+
+/** The server's clock, in seconds; null until it is known. */
+function useServerClock(): number | null {
+	const runtime = useApi<Runtime>("runtime", "status/runtimeinfo");
+	const clock = useClock();
+	const ahead = useMemo(
+		() => runtime.answer && seconds(runtime.answer.data.serverTime) - Date.now() / 1000,
+		[runtime.answer],
+	);
+	if (ahead === null) return runtime.error ? clock : null;
+	return clock + ahead;
+}
+
+/** Seconds until `dueIn` of the steps, which never grow while this is shown. */
+function useCountdown(steps: FirstSteps | null, now: number): number | null {
+	const kept = useRef<number | null>(null);
+	const { dueIn } = steps ?? { dueIn: null };
+	kept.current = keptDue(kept.current, dueIn === null ? null : dueIn + now);
+	return kept.current === null ? null : kept.current - now;
 }
 
 function HowToName() {
@@ -100,8 +129,16 @@ function Failure({ error, all }: { error: FirstError; all: boolean }) {
 	);
 }
 
-function Steps({ steps, stored }: { steps: FirstSteps; stored: number }) {
+interface StepsProps {
+	steps: FirstSteps;
+	stored: number;
+	/** Seconds. */
+	countdown: number | null;
+}
+
+function Steps({ steps, stored, countdown }: StepsProps) {
 	const { kind, targets, profiles, up, down, dueIn } = steps;
+	const what = steps.cpu ? "First CPU profile" : "First profile";
 	const some = targets > 0;
 	const idle = up > 0 && up + down === profiles;
 	const first: State = kind === "failing" ? "failed" : idle || stored ? "done" : "now";
@@ -126,12 +163,10 @@ function Steps({ steps, stored }: { steps: FirstSteps; stored: number }) {
 					: idle
 						? `First profile stored without samples: the next is ${dueText(dueIn)}`
 						: stored
-							? `First profile stored; the first CPU profile is ${dueText(dueIn)}`
-							: `First profile ${some ? dueText(dueIn) : "after that"}`}
+							? "First profile stored"
+							: `${what} ${some ? dueText(countdown) : "after that"}`}
 			</Step>
-			<Step state={stored ? "done" : "todo"}>
-				{stored ? "Stored" : "Not stored yet"}. The graph appears here when stored.
-			</Step>
+			<Step state="todo">The first graph appears here, without a reload of the page.</Step>
 		</ul>
 	);
 }
@@ -139,16 +174,15 @@ function Steps({ steps, stored }: { steps: FirstSteps; stored: number }) {
 /** The checklist of `first`, which waits. */
 export function FirstMinutePanel({ first }: { first: FirstMinute }) {
 	const pools = useApi<{ scrapePools: string[] | null }>("pools", "scrape_pools");
-	const runtime = useApi<Runtime>("runtime", "status/runtimeinfo");
-	const clock = useClock();
-	const ahead = useMemo(
-		() => (runtime.answer ? seconds(runtime.answer.data.serverTime) - Date.now() / 1000 : 0),
-		[runtime.answer],
-	);
+	const now = useServerClock();
+	const steps =
+		first.targets && pools.answer && now !== null
+			? firstSteps(first.targets, pools.answer.data.scrapePools ?? [], now)
+			: null;
+	const countdown = useCountdown(steps, now ?? 0);
 	// Jobs may come with a reload.
 	useInterval(ASK_EVERY_S, () => pools.loading || pools.again());
-	if (!first.targets || !pools.answer) return null;
-	const steps = firstSteps(first.targets, pools.answer.data.scrapePools ?? [], clock + ahead);
+	if (!steps) return null;
 	if (steps.kind === "unconfigured")
 		return (
 			<section class="panel first-minute">
@@ -159,8 +193,21 @@ export function FirstMinutePanel({ first }: { first: FirstMinute }) {
 	return (
 		<section class="panel first-minute">
 			<h2>{failing ? "All targets fail" : "Waiting for the first profile"}</h2>
-			<Steps steps={steps} stored={first.stored} />
+			<Steps steps={steps} stored={first.stored} countdown={countdown} />
 			{steps.error && <Failure error={steps.error} all={failing} />}
 		</section>
+	);
+}
+
+/** Above what is there already: when the first CPU profile is. */
+export function FirstCpuNote({ first }: { first: FirstMinute }) {
+	const now = useServerClock();
+	const steps = first.targets && now !== null ? firstSteps(first.targets, [], now) : null;
+	const countdown = useCountdown(steps?.cpu ? steps : null, now ?? 0);
+	if (!steps?.cpu) return null;
+	return (
+		<p class="first-cpu faint" role="status">
+			<span class="spinner" aria-hidden="true" /> First CPU profile {dueText(countdown)}
+		</p>
 	);
 }

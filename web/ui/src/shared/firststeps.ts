@@ -22,6 +22,8 @@ export interface FirstSteps {
 	profiles: number;
 	up: number;
 	down: number;
+	/** CPU profiles are on their way, so `dueIn` is of the first of them. */
+	cpu: boolean;
 	/** Seconds until the first profile is complete, negative if it is late; null if not known. */
 	dueIn: number | null;
 	error: FirstError | null;
@@ -82,6 +84,8 @@ export function likelyCause(error: string): string {
 	return CAUSES.find(([pattern]) => pattern.test(error))?.[1] ?? "";
 }
 
+const CPU = "process_cpu";
+
 const addressOf = (t: Target): string =>
 	`${t.scrapePool} ${t.discoveredLabels.__address__ ?? t.labels.instance ?? t.scrapeUrl}`;
 
@@ -91,7 +95,10 @@ export function firstSteps(data: Targets, jobs: string[], now: number): FirstSte
 	const down = rows.filter((t) => t.health === "down");
 	const up = rows.filter((t) => t.health === "up").length;
 	const fresh = rows.filter((t) => t.health === "unknown");
-	const due = (fresh.length ? fresh : rows.filter((t) => t.health === "up"))
+	// Others come before the first CPU profile; counting to one after the other would jump.
+	const cpu = fresh.filter((t) => t.profile === CPU);
+	const awaited = cpu.length ? cpu : fresh.length ? fresh : rows.filter((t) => t.health === "up");
+	const due = awaited
 		.map((t) => Date.parse(t.nextProfile ?? "") / 1000)
 		.filter(Number.isFinite);
 	const [pool, why] = Object.entries(data.scrapePoolErrors ?? {})[0] ?? [];
@@ -116,6 +123,7 @@ export function firstSteps(data: Targets, jobs: string[], now: number): FirstSte
 		profiles: rows.length,
 		up,
 		down: down.length,
+		cpu: cpu.length > 0,
 		dueIn: due.length ? Math.min(...due) - now : null,
 		error: first,
 	};
@@ -123,11 +131,18 @@ export function firstSteps(data: Targets, jobs: string[], now: number): FirstSte
 
 /** Whether a CPU profile is on its way to a server that has none yet. */
 export function cpuComes(types: ProfileType[], data: Targets | null): boolean {
-	if (types.some((t) => t.name === "process_cpu")) return false;
+	if (types.some((t) => t.name === CPU)) return false;
 	if (!data) return true;
-	return (data.activeTargets ?? []).some(
-		(t) => t.profile === "process_cpu" && t.health === "unknown",
-	);
+	return (data.activeTargets ?? []).some((t) => t.profile === CPU && t.health === "unknown");
+}
+
+/**
+ * What is counted down to, in seconds since 1970: the earliest time seen so far, so that the number
+ * never grows. `kept`: of the look before.
+ */
+export function keptDue(kept: number | null, due: number | null): number | null {
+	if (kept === null || due === null) return kept ?? due;
+	return Math.min(kept, due);
 }
 
 /** When the first profile is there, in words. */
