@@ -89,20 +89,45 @@ test("the checklist counts down, and the graph comes by itself", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
-test("other profiles come first: it waits for CPU time where that is on its way", async (t) => {
-	const memory = (await api(FLEET, "profile_types")).filter((x) => x.name === "memory");
+test("other profiles come first: they are shown, and the countdown to CPU goes on", async (t) => {
+	const types = await api(FLEET, "profile_types");
+	const due = Date.now() / 1000 + 300;
+	const cpu = () => fresh(due - Date.now() / 1000);
+	const heap = (health, seconds) => fresh(seconds, { profile: "memory", health });
+	const numbers = (page) =>
+		page.evaluate(() => {
+			window.counted = [];
+			setInterval(() => {
+				const said = /First CPU profile expected in (\d+) s/.exec(document.querySelector("main").innerText);
+				if (said) window.counted.push(Number(said[1]));
+			}, 50);
+		});
 	const { page } = await openPage(t, FLEET + "explore", {
 		before: async (p) => {
-			await answers(p, "profile_types", memory);
-			await answers(p, "targets", { activeTargets: [fresh(300), fresh(300, { profile: "memory", health: "up" })] });
+			await answers(p, "profile_types", []);
+			await answers(p, "targets", { activeTargets: [cpu(), heap("unknown", 2)] });
 		},
 	});
-	await panel(page).getByText(/the first CPU profile is expected in \d+ s/).waitFor();
-	assert.equal(params(page).query, undefined);
-	// It has failed: what there is will do.
+	await panel(page).getByText(/First CPU profile expected in \d+ s/).waitFor();
+	await numbers(page);
+	// The heap has come. Its next profile is later than the first one was.
 	await page.unroute("**/api/v1/targets*");
-	await answers(page, "targets", { activeTargets: [fresh(300, { health: "down", lastError: "x" })] });
+	await answers(page, "targets", { activeTargets: [cpu(), heap("up", 12)] });
+	await page.unroute("**/api/v1/profile_types*");
+	await answers(page, "profile_types", types.filter((x) => x.name === "memory"));
 	await page.waitForURL(/[?&]query=memory/);
+	await flameReady(page);
+	await page.locator(".first-cpu").getByText(/First CPU profile expected in \d+ s/).waitFor();
+	const before = (await page.evaluate(() => window.counted)).at(-1);
+	await page.waitForFunction((n) => window.counted.at(-1) < n, before);
+	const counted = await page.evaluate(() => window.counted);
+	assert.ok(counted.every((n, i) => i === 0 || n <= counted[i - 1]), `it never grows: ${counted}`);
+	await shot(page, "first-cpu-comes");
+	// CPU takes the place of what nobody chose.
+	await page.unroute("**/api/v1/profile_types*");
+	await page.waitForURL(/[?&]query=cpu/);
+	await flameReady(page);
+	assert.equal(await page.locator(".first-cpu").count(), 0);
 });
 
 test("a server that has just started: every page fills by itself", async (t) => {

@@ -1,0 +1,119 @@
+// The first page says what is wrong: one line each, and each line leads to what explains it.
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser, flameReady, openPage, params, shot, startServer } from "./page.mjs";
+import { cpuProfile, levelProfile, push } from "./pprof.mjs";
+
+after(closeBrowser);
+
+const STEP_S = 10;
+const STEPS = 60;
+const DEAD = `
+  - job_name: billing
+    scrape_interval: 10s
+    static_configs: [{targets: ["127.0.0.1:1"]}]
+`;
+
+/** Ten minutes of two versions and a heap, and what the configuration scrapes. */
+async function sceneOf(t, { scrape, scoring, leak }) {
+	const server = await startServer({
+		files: { "e.yml": scrape ? `scrape_configs:${scrape}` : "scrape_configs: []\n" },
+		flags: ["--web.enable-ingest"],
+	});
+	t.after(() => server.stop());
+	const now = Math.floor(Date.now() / 1000);
+	for (let i = 0; i < STEPS; i++) {
+		const time = String(now - STEP_S * (STEPS - i));
+		const args = { time, interval: `${STEP_S}s` };
+		const wobble = 3e7 * ((i * 7) % 5);
+		for (const [version, cost] of [["v1", 5e8], ["v2", scoring]])
+			await push(
+				server.base,
+				{ ...args, name: "process_cpu", job: "shop", version },
+				cpuProfile({
+					functions: [{ name: "main.main" }, { name: "main.rest" }, { name: "main.scoreItems" }],
+					samples: [
+						{ stack: [0, 1], value: 5e9 + wobble },
+						{ stack: [0, 2], value: cost + wobble },
+					],
+				}),
+			);
+		await push(
+			server.base,
+			{ ...args, name: "memory", job: "leaky" },
+			levelProfile("inuse_space", "bytes", {
+				functions: [{ name: "main.main" }, { name: "main.keep" }],
+				samples: [{ stack: [0, 1], value: 2 ** 27 + leak * i }],
+			}),
+		);
+	}
+	return server;
+}
+
+const findings = (page) => page.getByRole("region", { name: "Findings" });
+const rows = (page) => page.locator(".fleet .vtable-body > [role=row]");
+
+test("a leak, a slower version, a dead target: three lines, each leads to what explains it", async (t) => {
+	const server = await sceneOf(t, { scrape: DEAD, scoring: 3e9, leak: 4 * 2 ** 20 });
+	const { page, problems } = await openPage(t, server.base);
+	const lines = findings(page).locator("li");
+	await lines.nth(2).waitFor();
+	const said = (await lines.allInnerTexts()).map((x) => x.replace(/\s+/g, " "));
+	assert.match(said[0], /^Down billing down: nothing listens on 1$/);
+	assert.match(said[1], /^Growth leaky grows 1\.4\d? GiB\/h$/);
+	assert.match(said[2], /^CPU shop v2 main\.\s?scoreItems [34]\.\dx of v1$/);
+	assert.equal(said.length, 3);
+	await shot(page, "findings");
+
+	await lines.nth(0).getByRole("link").click();
+	await page.waitForURL(/targets\?/);
+	await page.getByText("nothing listens on 1").first().waitFor();
+	await page.goBack();
+	await lines.nth(1).getByRole("link").click();
+	await page.waitForURL(/explore\?/);
+	assert.equal(params(page).query, 'memory{job="leaky"}');
+	await page.getByText(/Growing 1\.4\d? GiB\/h/).waitFor();
+	await page.goBack();
+	await lines.nth(2).getByRole("link").click();
+	await page.waitForURL(/compare\?/);
+	await flameReady(page);
+	const { new: next, base: old, pick } = params(page);
+	assert.deepEqual([next, old, pick], [
+		'cpu{job="shop",version="v2"}',
+		'cpu{job="shop",version="v1"}',
+		"main.scoreItems",
+	]);
+	assert.ok((await page.evaluate(() => window.__epi.search())).total > 0, "the function is highlighted");
+	assert.deepEqual(problems, []);
+	// A telephone shows them too.
+	const small = await openPage(t, server.base, { viewport: { width: 390, height: 800 } });
+	await findings(small.page).locator("li").nth(2).waitFor();
+	assert.equal(await small.page.evaluate(() => document.documentElement.scrollWidth), 390);
+	await shot(small.page, "findings-390");
+});
+
+test("a quiet fleet says nothing, and its questions are few, once a refresh, at any range", async (t) => {
+	const server = await sceneOf(t, { scrape: "", scoring: 5e8, leak: 0 });
+	const asked = [];
+	const { page, problems } = await openPage(t, `${server.base}?range=15m`, {
+		before: (p) => p.on("request", (r) => asked.push(new URL(r.url()))),
+	});
+	const downs = () => asked.filter((u) => u.searchParams.get("health") === "down").length;
+	const tests = () => asked.filter((u) => /^changed\(|^flat_share\(/.test(u.searchParams.get("query") ?? "")).length;
+	await rows(page).first().waitFor();
+	// The range was chosen, and the page is asked again by itself.
+	while (downs() < 2) await page.waitForEvent("request");
+	await page.waitForLoadState("networkidle");
+	assert.equal(await findings(page).count(), 0);
+	assert.equal(tests(), 0, "nothing to test");
+	const refresh = page.getByLabel(/refresh/i).first();
+	for (const [range, every] of [["15m", "10s"], ["1h", "30s"], ["6h", "1m"], ["30d", "5m"]]) {
+		await page.goto(`${server.base}?range=${range}`);
+		await rows(page).first().waitFor();
+		assert.equal(await refresh.inputValue(), every, range);
+	}
+	await page.goto(`${server.base}?range=1h&refresh=off`);
+	await rows(page).first().waitFor();
+	assert.equal(await refresh.inputValue(), "off", "what was chosen stays");
+	assert.deepEqual(problems, []);
+});
