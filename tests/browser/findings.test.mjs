@@ -64,6 +64,9 @@ test("a leak, a slower version, a dead target: three lines, each leads to what e
 	assert.match(said[2], /^CPU shop v2 main\.\s?scoreItems [34]\.\dx of v1$/);
 	assert.equal(said.length, 3);
 	await shot(page, "findings");
+	// The red number leads there too.
+	const dead = rows(page).filter({ hasText: "billing" }).getByRole("link", { name: /^0 \/ \d+$/ });
+	assert.match(await dead.getAttribute("href"), /^targets\?state=down&filter=job%3Dbilling$/);
 
 	await lines.nth(0).getByRole("link").click();
 	await page.waitForURL(/targets\?/);

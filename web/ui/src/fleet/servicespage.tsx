@@ -47,6 +47,7 @@ interface Links {
 	explore(service: string, type: string, more?: Record<string, string>): string;
 	yesterday(service: string): string;
 	alerts(service: string): string;
+	down(service: string): string;
 }
 
 interface Shown {
@@ -73,6 +74,7 @@ function makeLinks(by: string, cpu: string, range: TimeRange): Links {
 			return to("compare", { new: query, base: query, ...times, shift: "1d" });
 		},
 		alerts: (service) => to("alerts", { state: "firing", filter: service }),
+		down: (service) => to("targets", { state: "down", ...(service && { filter: `${by}=${service}` }) }),
 	};
 }
 
@@ -177,8 +179,12 @@ function stateColumns({ links }: Shown): Column<ServiceRow>[] {
 			cell: (r) =>
 				r.targets === null ? (
 					DASH
+				) : (r.up ?? 0) < r.targets ? (
+					<a class="count down" href={links.down(r.service)} title="Targets that are down">
+						{r.up ?? 0} / {r.targets}
+					</a>
 				) : (
-					<span class={(r.up ?? 0) < r.targets ? "count down" : "count up"}>
+					<span class="count up">
 						{r.up ?? 0} / {r.targets}
 					</span>
 				),
@@ -324,7 +330,15 @@ function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; man
 			{many.data.alerts !== undefined && (
 				<div>
 					<dt>firing</dt>
-					<dd class={firing ? "worse" : ""}>{firing}</dd>
+					<dd>
+						{firing ? (
+							<a class="worse" href="alerts?state=firing">
+								{firing}
+							</a>
+						) : (
+							0
+						)}
+					</dd>
 				</div>
 			)}
 		</dl>
