@@ -556,6 +556,16 @@ enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *ou
 	return rc;
 }
 
+/* Before fractions are rounded, as top() has it. */
+static enum err_code eval_tables(struct eval *ev, const struct value *of, struct err *err)
+{
+	struct value tables;
+	enum err_code rc = profiles_top(ev, of, INFINITY, &tables, err);
+
+	ev->tables = rc ? NULL : tables.tops;
+	return rc;
+}
+
 enum err_code eval_root(struct eval *ev, struct value *out, struct err *err)
 {
 	const struct expr *e = expr_strip(ev->query->root);
@@ -566,7 +576,11 @@ enum err_code eval_root(struct eval *ev, struct value *out, struct err *err)
 		rc = over_numbers(ev, e, &found, err);
 	if (!rc && found)
 		rc = numeric_series(ev, e, out, &found, err);
-	return rc || found ? rc : eval_expr(ev, e, out, err);
+	if (rc || found || (rc = eval_exact(ev, e, out, err)))
+		return rc;
+	if (ev->with_tables && (out->type & VALUE_PROFILES) && (rc = eval_tables(ev, out, err)))
+		return rc;
+	return profiles_whole(ev, e, out, err);
 }
 
 enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)

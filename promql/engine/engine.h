@@ -64,6 +64,7 @@ struct query_options {
 	size_t limit; /* elements of a vector or matrix; 0: no limit */
 	bool keep_sample_labels; /* also if the query needs none: for format=pprof */
 	bool totals; /* profiles are answered as costs, their totals; at steps they always are */
+	bool tables; /* profiles are answered with their tables, of all functions: result.tops */
 	bool rows_only; /* top_table.source may lack its stacks: rows are all that is shown */
 	/*
 	 * At one time, the query is a selector of one series: its latest profile with all its types, as

@@ -135,6 +135,7 @@ static enum err_code result_evaluate_once(struct query *q, struct eval *ev, stru
 	} else if (v.type & VALUE_PROFILES) {
 		r->type = RESULT_PROFILES;
 		r->profiles = v.profiles;
+		r->tops = ev->tables;
 		if (q->o.keep_sample_labels && (rc = result_join_epochs(q, ev, err)))
 			return rc;
 	} else {
@@ -318,6 +319,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.stop = &q->stop,
 		.all_sample_labels = o->keep_sample_labels,
 		.rows_only = o->rows_only,
+		.with_tables = o->tables,
 	};
 	enum err_code rc;
 

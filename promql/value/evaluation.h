@@ -76,6 +76,8 @@ struct eval {
 	const atomic_bool *stop;
 	bool all_sample_labels; /* keep them even if the query does not name them */
 	bool rows_only; /* only the rows of tables are looked at */
+	bool with_tables; /* an answer of profiles has their tables too */
+	struct top_table *tables; /* these, per element; NULL: there are none */
 	struct str *label_names; /* that some `by` names: kept where samples have them */
 	size_t label_names_n;
 	struct str *infos; /* notes on the answer: eval_info */

@@ -139,7 +139,7 @@ enum result_type {
 struct result {
 	enum result_type type;
 	struct profile_value *profiles;
-	struct top_table *tops;
+	struct top_table *tops; /* of profiles too, if the query was asked for tables; else NULL */
 	struct cost *vector;
 	struct cost_series *matrix;
 	size_t n; /* elements of whichever array `type` names */

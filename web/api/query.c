@@ -16,6 +16,7 @@
 #include "web/files/files.h"
 #include "web/render/notices.h"
 #include "web/render/render.h"
+#include "web/render/search.h"
 #include "web/router/envelope.h"
 
 static enum err_code api_write_json(
@@ -95,6 +96,24 @@ static enum err_code api_read_call_site(
 	r->call_site_n = n;
 	r->call_site_rest = http_param(in, "call_site_skip").len > 0;
 	r->call_site_skip = skip;
+	return ERR_OK;
+}
+
+/* search: the caller frees the expression. */
+static enum err_code api_read_search(const struct http_in *in, const struct render_format *f,
+	struct query_options *q, struct regex **out, struct err *err)
+{
+	struct str text = http_param(in, "search");
+	enum err_code rc;
+
+	if (!text.len)
+		return ERR_OK;
+	if (f != RENDER_JSON || q->step_ns)
+		return err_set(err, ERR_INVALID,
+			"search needs format=json and a query of profiles at one time or from start to end");
+	if ((rc = search_compile(text, out, err)))
+		return err_wrap(err, rc, "invalid parameter \"search\"");
+	q->tables = true;
 	return ERR_OK;
 }
 
@@ -216,7 +235,7 @@ static enum err_code api_read_types(const struct http_in *in, const struct rende
 static bool api_has_param_of_ours(const struct http_in *in)
 {
 	static const char *const names[] = { "start", "end", "format", "types", "max_nodes", "files",
-		"call_site[]", "call_site_skip" };
+		"call_site[]", "call_site_skip", "search" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (http_param(in, names[i]).len)
@@ -345,6 +364,7 @@ static void api_handle(struct web *w, struct http_in *in, struct http_out *out,
 	struct file_request files;
 	struct api_report report;
 	const struct render_format *f = NULL;
+	struct regex *search = NULL;
 	struct err err = { 0 };
 	enum err_code rc = files_read_request(w, in, &files, &err);
 
@@ -358,6 +378,9 @@ static void api_handle(struct web *w, struct http_in *in, struct http_out *out,
 	if (!rc)
 		rc = api_check_call_site(f, &q, &r, &err);
 	if (!rc)
+		rc = api_read_search(in, f, &q, &search, &err);
+	r.search = search;
+	if (!rc)
 		rc = api_report_read(in, &report, &err);
 	if (!rc)
 		rc = api_check_report(f, &q, &report, &r, &err);
@@ -369,6 +392,7 @@ static void api_handle(struct web *w, struct http_in *in, struct http_out *out,
 		api_query_fail(out, f, rc, &err);
 	else
 		api_query_answer(w, in, out, f, &q, &r, &report);
+	regex_free(search);
 }
 
 void api_query(struct web *w, struct http_in *in, struct http_out *out)

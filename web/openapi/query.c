@@ -17,6 +17,11 @@
 			"Names of frames from the root down: only stacks that begin so.", NULL }, \
 		{ "call_site_skip", PARAM_UINT, 0, NULL, NULL, \
 			"Leaves out the node's own cost and its heaviest callees, so many.", NULL }, \
+		{ "search", PARAM_STRING, 0, NULL, NULL, \
+			"What matches in each profile: `matched`, of all its functions. A regular expression " \
+			"(RE2) that matches any part of a function's name. It ignores case unless it has an " \
+			"upper case letter; one behind a backslash does not count.", \
+			NULL }, \
 		{ "files", PARAM_BOOL, 0, NULL, "false", \
 			"A flame graph also has the file and line of each function.", NULL }, \
 		{ "types", PARAM_STRING, 0, "all", NULL, \

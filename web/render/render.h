@@ -42,6 +42,8 @@ struct render_base {
 	struct pprof_base_options options;
 };
 
+struct regex;
+
 struct render_options {
 	struct arena *arena;
 	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; at most RENDER_NODES_MAX */
@@ -50,6 +52,11 @@ struct render_options {
 	const struct str *call_site;
 	size_t call_site_n, call_site_skip;
 	bool call_site_rest;
+	/*
+	 * JSON: what it finds in each profile (web/render/search.h). result.tops has the tables.
+	 * NULL: nothing is searched for.
+	 */
+	const struct regex *search;
 	size_t rows_max; /* of format=text for profiles; 0: all */
 	/* Of format=text for profiles: how the table is made; NULL: pprof_options_default. */
 	const struct pprof_options *report;

@@ -1,4 +1,4 @@
-/* Of a query: names of saved files, and a part of a flame graph. */
+/* Of a query: names of saved files, a part of a flame graph, and what a search finds. */
 #include "tests/check.h"
 #include "tests/web/grafana.h"
 
@@ -81,9 +81,51 @@ TEST(a_part_of_a_flame_graph)
 	grafana_stop();
 }
 
+/* Also of what is drawn as one box; the rows are those of top(). */
+TEST(what_a_search_finds)
+{
+	static const struct {
+		const char *path, *want;
+	} rows[] = {
+		{ "query=merge(cpu:samples[1m])&max_nodes=1&search=SLOW", "\"matched\":{\"total\":0," },
+		{ "query=merge(cpu:samples[1m])&max_nodes=1&search=slow",
+			"\"matched\":{\"total\":12,\"percent\":28.57142857142857,\"stacks\":1,\"rows\":["
+			"{\"function\":\"main.slow\",\"flat\":12,\"flat_percent\":28.57142857142857,"
+			"\"sum_percent\":100,\"cum\":12,\"cum_percent\":28.57142857142857}],"
+			"\"functions\":1,\"names\":[\"main.main\",\"main.handle\",\"main.slow\"],"
+			"\"paths\":[{\"total\":12,\"frames\":[0,1,2]}]},"
+			"\"flamebearer\":{\"format\":\"single\",\"levels\":[[0,42,0,0],[0,42,42,1]]" },
+		/* The divisor is the total before the filter. */
+		{ "query=focus(merge(cpu:samples[1m]),%22slow%22)&search=^main[.]main",
+			"\"matched\":{\"total\":12,\"percent\":28.57142857142857,\"stacks\":1," },
+		/* Both sides of a difference. */
+		{ "query=diff(merge(cpu:samples[1m]),ignore(merge(cpu:samples[1m]),%22slow%22))&search="
+		  "slow",
+			"\"matched\":{\"left_total\":0,\"right_total\":12,"
+			"\"left_percent\":0,\"right_percent\":28.57142857142857,\"stacks\":1," },
+		/* Costs have no functions. */
+		{ "query=total(merge(cpu:samples[1m]))&search=slow", "\"resultType\":\"vector\"" },
+	};
+
+	grafana_start();
+	grafana_fill();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char path[512];
+
+		snprintf(path, sizeof(path), QUERY "%s" AT, rows[i].path);
+		grafana_get(path);
+		CHECK_INT(grafana.r.status, 200);
+		if (!grafana_count(rows[i].want))
+			CHECK_FAIL("%s: " STR_FMT, rows[i].path, STR_ARG(buf_str(&grafana.r.body)));
+	}
+	grafana_stop();
+}
+
 #define ONLY_FLAMES \
 	"call_site[] and call_site_skip need format=json and a query of profiles at one time " \
 	"or from start to end"
+#define ONLY_PROFILES \
+	"search needs format=json and a query of profiles at one time or from start to end"
 #define BAD(msg) "{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"" msg "\"}"
 
 TEST(parts_that_cannot_be)
@@ -96,6 +138,11 @@ TEST(parts_that_cannot_be)
 		{ QUERY "query=cpu&format=folded&call_site[]=a", ONLY_FLAMES "\n" },
 		{ "/api/v1/query_range?query=total(cpu)&start=1&end=2&step=1&call_site[]=a",
 			BAD(ONLY_FLAMES) },
+		{ QUERY "query=cpu&format=folded&search=a", ONLY_PROFILES "\n" },
+		{ "/api/v1/query_range?query=total(cpu)&start=1&end=2&step=1&search=a",
+			BAD(ONLY_PROFILES) },
+		{ QUERY "query=cpu&search=a(",
+			BAD("invalid parameter \\\"search\\\": error parsing regexp: missing ): a(") },
 	};
 
 	grafana_start();
