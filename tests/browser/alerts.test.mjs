@@ -276,8 +276,9 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 	assert.equal(await page.locator(".picked").count(), 1, "the function is highlighted");
 	const value = await api("query", { query: want.query, time: at });
 	const share = Number(value.result[0].value[1]);
+	await page.waitForFunction(() => window.__epi.search()?.percent !== undefined);
 	const search = await page.evaluate(() => window.__epi.search());
-	assert.ok(Math.abs(search.share / 100 - share) < 1e-3, `${search.share} % against ${share}`);
+	assert.ok(Math.abs(search.percent / 100 - share) < 1e-3, `${search.percent} % against ${share}`);
 	assert.deepEqual(problems, []);
 	await shot(page, "alert-explore");
 	// A link as rules write it, opened from elsewhere.

@@ -131,9 +131,9 @@ test("a search shows the matched share", async (t) => {
 	await page
 		.getByRole("textbox", { name: "Search" })
 		.fill("^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$");
-	await page.waitForFunction(() => window.__epi.search() !== null);
+	await page.waitForFunction(() => window.__epi.search()?.percent !== undefined);
 	const got = await page.evaluate(() => window.__epi.search());
-	assert.ok(Math.abs(got.share - want) < 1e-6, `${got.share} against ${want}`);
+	assert.ok(Math.abs(got.percent - want) < 1e-6, `${got.percent} against ${want}`);
 	assert.match(await page.locator(".search-info").textContent(), /^[\d.]+% matched$/);
 	await page.waitForURL(/[?&]search=/);
 	await page.getByRole("textbox", { name: "Search" }).fill("(");

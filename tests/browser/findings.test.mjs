@@ -86,7 +86,7 @@ test("a leak, a slower version, a dead target: three lines, each leads to what e
 		'cpu{job="shop",version="v1"}',
 		"main.scoreItems",
 	]);
-	assert.ok((await page.evaluate(() => window.__epi.search())).total > 0, "the function is highlighted");
+	assert.ok((await page.evaluate(() => window.__epi.search())).drawn > 0, "the function is highlighted");
 	assert.deepEqual(problems, []);
 	// A telephone shows them too.
 	const small = await openPage(t, server.base, { viewport: { width: 390, height: 800 } });

@@ -64,6 +64,7 @@ const PLACES: [title: string, entries: Entry[]][] = [
 			["?", "the chapter of this view, in a new tab"],
 			["k", "this list"],
 			["/", "search, filter, or the query"],
+			["Enter or Shift Enter", "in the search: the next, the previous match"],
 			["Escape", "close what is open; clear the search"],
 		],
 	],

@@ -95,6 +95,7 @@ export function useInput(v: Input) {
 	};
 	return {
 		leave,
+		select,
 		move: (e: PointerEvent) => {
 			const began = performance.now();
 			const node = nodeUnder(e);

@@ -1,4 +1,5 @@
-// Search by regular expression. Each name is matched once, not each node.
+// What is drawn of a search's matches, for their colour. Each name is matched once, not each node. The
+// share is the server's: result/usefound.ts.
 import type { Flame } from "./layout";
 
 export interface Matches {
@@ -28,7 +29,7 @@ function collect(f: Flame, wanted: (name: string) => boolean): Matches {
 	const byName = new Uint8Array(f.names.length);
 	let names = 0;
 	f.names.forEach((n, i) => {
-		if (wanted(n)) {
+		if (i !== f.other && wanted(n)) {
 			byName[i] = 1;
 			names++;
 		}

@@ -1,6 +1,6 @@
 // The flame graph as a component: canvas, breadcrumbs, pointer and keyboard.
 import type { ComponentChildren } from "preact";
-import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { attached } from "../shared/must";
 import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
@@ -32,6 +32,18 @@ import {
 } from "./usecanvas";
 import "./flame.css";
 
+/** A node to go to: it is selected, and zoomed if it is too small to see. */
+export interface Goal {
+	/** Each is gone to once. */
+	turn: number;
+	/** The hash of its path. */
+	path: number;
+	/** Parts of the graph were read to find it. */
+	opened: boolean;
+	/** It is in the graph without any such part. */
+	whole: boolean;
+}
+
 export interface FlameViewProps {
 	flame: Flame;
 	unit: string;
@@ -41,8 +53,10 @@ export interface FlameViewProps {
 	widthMode: WidthMode;
 	/** Colours below the frames of the first level, by name: those of groups. */
 	bands?: Map<string, string> | null;
-	onZoom(path: string): void;
+	onZoom(path: string, replace?: boolean): void;
 	onPick(name: string): void;
+	/** A node to go to. */
+	goal?: Goal | null;
 	look: FlameLook;
 	/** If not given, there is no menu for the look. */
 	onLook?(look: FlameLook): void;
@@ -142,6 +156,34 @@ function useSelected(flame: Flame): [number, (i: number) => void] {
 	return [node, (node) => set({ flame, node })];
 }
 
+const SEEN_PX = 20; // as wide as a frame has to be, to be found at a glance
+
+/** Goes to the goal once: the zoom changes only if the node is not easily seen. */
+function useGoal(
+	{ goal, onZoom }: Pick<FlameViewProps, "goal" | "onZoom">,
+	at: Elements,
+	flame: Flame,
+	zoomed: number,
+	select: (i: number) => void,
+) {
+	const gone = useRef(0);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: a goal is gone to once
+	useEffect(() => {
+		if (!goal || goal.turn === gone.current) return;
+		const node = findPath(flame, goal.path);
+		if (node < 0) return;
+		gone.current = goal.turn;
+		const width = attached(at.graph).clientWidth;
+		const seenIn = (top: number) => (width * flame.total[node]) / flame.total[top] >= SEEN_PX;
+		const here = !goal.opened && ancestry(flame, node).includes(zoomed) && seenIn(zoomed);
+		if (!here) {
+			const fromRoot = goal.whole && !goal.opened && seenIn(0);
+			onZoom(fromRoot ? "" : pathIdBefore(flame, node), goal.opened);
+		}
+		select(node);
+	}, [goal, flame]);
+}
+
 export function FlameView(props: FlameViewProps) {
 	const { unit, matches, zoom, widthMode, look, onLook, onZoom, onPick } = props;
 	const at: Elements = {
@@ -177,6 +219,7 @@ export function FlameView(props: FlameViewProps) {
 		...{ at, canvas, flame, look, zoomed, selected },
 		...{ setSelected, setHover, setMenu, zoomTo, onPick },
 	});
+	useGoal(props, at, flame, zoomed, on.select);
 	return (
 		<div class="flame">
 			<div class="flame-head">

@@ -4,6 +4,7 @@ import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import { ancestry, diffOf, findPath, type Flame, nameOf, type WidthMode } from "../flame/layout";
 import type { Matches } from "../flame/search";
+import type { Goal } from "../flame/view";
 import { IconDown } from "../shared/icons";
 import { ROW_H, useRowsInView } from "../shared/rows";
 import {
@@ -31,6 +32,8 @@ export interface OutlineProps {
 	/** A highlighted function. */
 	pick: string;
 	onPick(name: string): void;
+	/** A node to go to. */
+	goal?: Goal | null;
 }
 
 interface OutlineColumn {
@@ -123,7 +126,7 @@ function useExpanded(flame: Flame, zoom: string) {
 }
 
 /** The state of the tree: its rows, the row of the keyboard, and the functions that change them. */
-function useTree({ flame, zoom, widthMode, onPick }: OutlineProps) {
+function useTree({ flame, zoom, widthMode, onPick, goal }: OutlineProps) {
 	const { expanded, change, begin } = useExpanded(flame, zoom);
 	const rows = useMemo(() => outlineRows(flame, expanded), [flame, expanded, widthMode]);
 	// By path, because the number of a node changes with the next answer.
@@ -136,6 +139,22 @@ function useTree({ flame, zoom, widthMode, onPick }: OutlineProps) {
 	// biome-ignore lint/correctness/useExhaustiveDependencies: only at first
 	useEffect(() => view.reveal(at), []);
 	const select = (node: number) => setActive(flame.path[node]);
+	const gone = useRef(0);
+	const unseen = useRef(false);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: a goal is gone to once
+	useEffect(() => {
+		const node = goal && goal.turn !== gone.current ? findPath(flame, goal.path) : -1;
+		if (!goal || node < 0) return;
+		gone.current = goal.turn;
+		unseen.current = true;
+		change(new Set([...expanded, ...expandedTo(flame, ancestry(flame, node))]));
+		select(node);
+	}, [goal, flame]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: it is seen once it is among the rows
+	useEffect(() => {
+		if (unseen.current) view.reveal(at);
+		unseen.current = false;
+	}, [rows, at]);
 	const open = (nodes: number[]) =>
 		change(new Set([...expanded, ...nodes.map((n) => flame.path[n])]));
 	const close = (node: number) =>

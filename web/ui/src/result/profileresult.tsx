@@ -1,4 +1,5 @@
 // The result of a query for profiles: the toolbar and the chosen view.
+import { useMemo } from "preact/hooks";
 import type { WidthMode } from "../flame/layout";
 import { lookPatch } from "../flame/look";
 import { shortName } from "../flame/names";
@@ -6,6 +7,7 @@ import { FlameView } from "../flame/view";
 import { groupBy } from "../query/edit";
 import { GroupBy } from "../query/groupby";
 import { hasFilter } from "../query/query";
+import type { TopElement } from "../shared/api";
 import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
 import { Narrow } from "../shared/layout";
@@ -24,12 +26,12 @@ import { type Significance, SignificanceNotes } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
 import { TopTable } from "./toptable";
 import { selectedName, UnnamedNote } from "./unnamednote";
+import type { Found } from "./usefound";
 import { VerdictPanel } from "./verdictpanel";
 import {
 	type Bases,
 	type ProfileProps,
 	type ProfileState,
-	TABLE_ROWS,
 	type Top,
 	useProfile,
 	type View,
@@ -75,8 +77,30 @@ function Picked({ pick, onPick }: { pick: string; onPick(name: string): void }) 
 	);
 }
 
+/** The rows that are loaded, and behind them those of functions that match and are not. */
+function useRows(element: TopElement | undefined, found: Found | null): TopElement | undefined {
+	const matched = found?.matched;
+	return useMemo(() => {
+		if (!element || !matched || (element.functions ?? 0) <= element.rows.length) return element;
+		const known = new Set(element.rows.map((r) => r.function));
+		const more = matched.rows.filter((r) => !known.has(r.function));
+		return more.length ? { ...element, rows: [...element.rows, ...more] } : element;
+	}, [element, matched]);
+}
+
+/** The functions that the table has no row for: of all, or of those that match. */
+function missingRows(element: TopElement, found: Found | null, filter: RegExp | null): string {
+	const { rows, functions = rows.length } = element;
+	const matched = filter && found?.matched;
+	const shown = matched ? rows.filter((r) => filter.test(r.function)).length : rows.length;
+	const n = Math.max(0, (matched ? matched.functions : functions) - shown);
+	const which = matched ? "of the search" : "with a smaller flat cost";
+	return functions > rows.length && n ? `${counted(n, "more function")} ${which} not shown.` : "";
+}
+
 function TablePart(props: {
 	top: Top;
+	found: Found | null;
 	bases: Bases | null;
 	significance: Significance | null;
 	diff: boolean;
@@ -88,9 +112,10 @@ function TablePart(props: {
 	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
 }) {
-	const { loaded, sent, element } = props.top;
-	const { significance } = props;
-	const hidden = (element?.functions ?? 0) - TABLE_ROWS;
+	const { loaded, sent } = props.top;
+	const { significance, found, filter } = props;
+	const element = useRows(props.top.element, found);
+	const missing = element ? missingRows(element, found, filter) : "";
 	return (
 		<div class="split-table with-notes">
 			{loaded.error ? (
@@ -99,7 +124,7 @@ function TablePart(props: {
 				<TopTable
 					element={element}
 					diff={props.diff}
-					filter={props.filter}
+					filter={filter}
 					picked={props.pick}
 					onOpen={props.onOpen}
 					onAlert={props.onAlert}
@@ -114,11 +139,7 @@ function TablePart(props: {
 				</div>
 			)}
 			{element && significance && <SignificanceNotes of={significance} />}
-			{hidden > 0 && (
-				<div class="table-notes faint">
-					{counted(hidden, "more function")} with a smaller flat cost not shown.
-				</div>
-			)}
+			{missing && <div class="table-notes faint">{missing}</div>}
 		</div>
 	);
 }
@@ -151,8 +172,8 @@ function Toolbar({ props, of }: Part) {
 			<SearchBox
 				text={of.searched.text}
 				error={of.searched.error}
-				matches={matches}
-				flame={flame}
+				found={of.found}
+				steps={of.steps}
 				onChange={of.onSearch}
 			/>
 			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
@@ -193,6 +214,7 @@ function Views({ props, of }: Part) {
 			{of.tabled && (
 				<TablePart
 					top={of.top}
+					found={of.found}
 					bases={of.bases}
 					significance={of.significance}
 					diff={diff}
@@ -205,12 +227,16 @@ function Views({ props, of }: Part) {
 				/>
 			)}
 			{view === "tree" && flame && (
-				<Outline {...{ flame, unit, matches, widthMode, zoom, pick, onPick }} />
+				<Outline
+					{...{ flame, unit, matches, widthMode, zoom, pick, onPick }}
+					goal={of.steps.goal}
+				/>
 			)}
 			{(view === "both" || view === "flame") && flame && (
 				<FlameView
 					{...{ flame, unit, matches, zoom, widthMode, onPick }}
 					onZoom={of.onZoom}
+					goal={of.steps.goal}
 					bands={of.bands}
 					reads
 					look={of.look}

@@ -1,7 +1,7 @@
 // The parts of the toolbar above a result: which view, which element, search.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame } from "../flame/layout";
-import { compilePattern, type Matches } from "../flame/search";
+import { compilePattern } from "../flame/search";
 import {
 	type Answer,
 	labelsAmong,
@@ -10,7 +10,8 @@ import {
 	tellingLabels,
 } from "../shared/api";
 import { IconSearch, IconX } from "../shared/icons";
-import { formatPercent, formatSigned, formatValue, share, trend } from "../shared/units";
+import { counted, formatPercent, formatSigned, formatValue, trend } from "../shared/units";
+import type { Found, Steps } from "./usefound";
 
 const SEARCH_DELAY_MS = 140;
 
@@ -38,19 +39,22 @@ export function useSearch(text: string): SearchState {
 export function SearchBox({
 	text,
 	error,
-	matches,
-	flame,
+	found,
+	steps,
 	placeholder,
 	onChange,
 }: {
 	text: string;
 	error: string;
-	matches?: Matches | null;
-	flame?: Flame | null;
+	/** What the server finds; null: nothing is asked. */
+	found?: Found | null;
+	/** Enter and Shift+Enter go from match to match. */
+	steps?: Steps;
 	placeholder?: string;
 	onChange(text: string): void;
 }) {
 	const [draft, setDraft] = useState(text);
+	const pending = useRef<1 | -1 | 0>(0);
 	useEffect(() => setDraft(text), [text]);
 	// biome-ignore lint/correctness/useExhaustiveDependencies: only a letter begins the wait anew
 	useEffect(() => {
@@ -58,6 +62,17 @@ export function SearchBox({
 		const id = setTimeout(() => onChange(draft), SEARCH_DELAY_MS);
 		return () => clearTimeout(id);
 	}, [draft]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the step waits for its text
+	useEffect(() => {
+		const by = pending.current;
+		pending.current = 0;
+		if (by) steps?.onStep(by);
+	}, [text]);
+	const step = (by: 1 | -1) => {
+		if (draft === text) return steps?.onStep(by);
+		pending.current = by;
+		onChange(draft);
+	};
 	const clear = () => {
 		setDraft(""); // also text that is not in the address yet
 		onChange("");
@@ -75,6 +90,7 @@ export function SearchBox({
 				onInput={(e) => setDraft((e.target as HTMLInputElement).value)}
 				onKeyDown={(e) => {
 					if (e.key === "Escape") clear();
+					if (e.key === "Enter" && !e.isComposing) step(e.shiftKey ? -1 : 1);
 				}}
 			/>
 			{draft && (
@@ -90,17 +106,35 @@ export function SearchBox({
 			{error ? (
 				<span class="search-info worse">not a regexp</span>
 			) : (
-				matches &&
-				flame && (
-					<span
-						class="search-info"
-						title={`${matches.names} functions in ${matches.nodes} nodes`}
-					>
-						<b>{formatPercent(share(matches.total, flame.width))}</b> matched
-					</span>
-				)
+				found && <FoundShare found={found} at={steps?.at ?? 0} />
 			)}
 		</div>
+	);
+}
+
+/** The share of what matches; on both sides of a difference. */
+function FoundShare({ found, at }: { found: Found; at: number }) {
+	const { matched, error, old, paths } = found;
+	if (error)
+		return (
+			<span class="search-info worse" title={error.message}>
+				{error.errorType === "bad_data" ? "not a regexp" : "no answer"}
+			</span>
+		);
+	if (!matched) return <span class="search-info faint">…</span>;
+	const sides = matched.left_percent !== undefined;
+	const shares = sides ? [matched.left_percent, matched.right_percent] : [matched.percent];
+	return (
+		<span
+			class={old ? "search-info old" : "search-info"}
+			title={
+				`${counted(matched.functions, "function")} in ${counted(matched.stacks, "stack")}` +
+				`${sides ? ". Share of Base and New" : ""}. Enter: next, Shift+Enter: previous`
+			}
+		>
+			<b>{shares.map((p) => formatPercent(p ?? 0)).join(" → ")}</b> matched
+			{at > 0 && ` ${at}/${paths.length}`}
+		</span>
 	);
 }
 

@@ -12,13 +12,13 @@ import { type ProfileElement, type QueryData, sameLabels, type TopElement, type 
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useKeyed, useUrl } from "../shared/hooks";
 import { binariesIn, unnamedOf } from "../shared/symbols";
-import { share } from "../shared/units";
 import { newAlert, oneOf } from "../shared/urlstate";
 import { openSource } from "../source/source";
 import { type QueryEdit, isFolded, queryActions } from "./filters";
 import { elementName, type Group, labelNames, together } from "./group";
 import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
+import { type Found, searchText, useFound, useSteps } from "./usefound";
 import { type Parts, useParts } from "./useparts";
 import { useSignificance } from "./significance";
 import { useSearch } from "./toolbar";
@@ -72,6 +72,9 @@ function useMatches(
 	pattern: RegExp | null,
 	pick: string,
 	widthMode: WidthMode,
+	text: string,
+	found: Found | null,
+	at: number,
 ): Matches | null {
 	const matches = useMemo(() => {
 		if (!flame) return null;
@@ -84,13 +87,14 @@ function useMatches(
 			() =>
 				matches &&
 				flame && {
-					total: matches.total,
-					whole: flame.width,
-					share: share(matches.total, flame.width),
+					text,
+					drawn: matches.total,
+					...(found && !found.old ? found.matched : null),
+					at,
 				},
 		);
 		return () => publish("search", null);
-	}, [matches, flame]);
+	}, [matches, flame, text, found, at]);
 	return matches;
 }
 
@@ -236,7 +240,11 @@ export function useProfile(props: ProfileProps) {
 	const read = part?.read;
 	// The widths change in place, so everything that reads them depends on the mode.
 	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
-	const matches = useMatches(flame, searched.pattern, pick, widthMode);
+	const text = searchText(searched.pattern ? searched.text : "", pick);
+	const found = useFound(props, element, all, text);
+	const about = JSON.stringify([text, all ? "all" : element.metric]);
+	const steps = useSteps(about, found, part, base, params, patch);
+	const matches = useMatches(flame, searched.pattern, pick, widthMode, text, found, steps.at);
 	const tabled = view === "both" || view === "table";
 	const double = element.flamebearer.format === "double";
 	// If one side has no costs, nothing is compared: the other side is shown as it is.
@@ -258,7 +266,8 @@ export function useProfile(props: ProfileProps) {
 		[patch],
 	);
 	const onZoom = useCallback(
-		(id: string) => patch({ zoom: flame && read ? zoomTo({ flame, read }, id) : id }),
+		(id: string, replace?: boolean) =>
+			patch({ zoom: flame && read ? zoomTo({ flame, read }, id) : id }, replace),
 		[patch, flame, read],
 	);
 	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
@@ -268,7 +277,7 @@ export function useProfile(props: ProfileProps) {
 	);
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, src, flame, broken, matches },
-		...{ groups, bands },
+		...{ groups, bands, found, steps },
 		...{ tabled, top, bases, significance, double, diff, onAlert, onOpen, onSource, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
 		actions: useActions(props, all && !fn, onAlert, onOpen, onSource),

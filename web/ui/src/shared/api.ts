@@ -29,7 +29,33 @@ export interface ProfileElement {
 	left_total?: number;
 	right_total?: number;
 	profiles: number;
+	/** With search=: what it finds. */
+	matched?: Matched;
 	flamebearer: Flamebearer;
+}
+
+/** What a search finds in all of a profile; of a difference on both sides. */
+export interface Matched {
+	/** The share of the total, 0..100. */
+	percent?: number;
+	left_percent?: number;
+	right_percent?: number;
+	stacks: number;
+	/** How many functions match; `rows` may have fewer. */
+	functions: number;
+	rows: TopRow[];
+	/** The names of the frames of `paths`. */
+	names: string[];
+	/** The heaviest nodes that match. */
+	paths: MatchedPath[];
+}
+
+export interface MatchedPath {
+	total?: number;
+	left_total?: number;
+	right_total?: number;
+	/** Root first, indices of names. */
+	frames: number[];
 }
 
 export interface TopRow {

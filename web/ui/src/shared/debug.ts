@@ -5,7 +5,8 @@
 //   __epi.node(index)  {name, total, self, level}
 //   __epi.drawn()      the two joined: [{name, total, self, level, x, y, w}]
 //                      All three take the name of a view where more than one is on the page.
-//   __epi.search()     {total, whole, share} of the current search, null without one
+//   __epi.search()     {text, drawn, at} of the current search: the cost of what is drawn of it, the match that
+//                      is shown; and what the server found, once it is known; null without a search
 //   __epi.table()      the rows of the top table in the order shown; of another by its name
 //   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
 //                      "chart" on Explore, "chart-base" and "chart-new" on Compare, "chart-alert" in the drawer
