@@ -152,6 +152,7 @@ interface Part {
 function Toolbar({ props, of }: Part) {
 	const { query, times, answer, params, patch, elements, edit } = props;
 	const { element, flame, matches, fn, idle, look, zoom } = of;
+	const walks = !fn && !of.src && of.view !== "table";
 	const picture = flame && !idle ? { flame, look, zoom, matches, unit: element.unit } : null;
 	return (
 		<div class="toolbar">
@@ -173,7 +174,7 @@ function Toolbar({ props, of }: Part) {
 				text={of.searched.text}
 				error={of.searched.error}
 				found={of.found}
-				steps={of.steps}
+				steps={walks ? of.steps : undefined}
 				onChange={of.onSearch}
 			/>
 			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
