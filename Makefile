@@ -37,8 +37,8 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/lists tsdb/catalog \
 	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster tsdb/cluster/assignment tsdb/cluster/inspect \
 	promql/syntax promql/changed promql/runs promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
-	promql/rules/template promql/rules/notify promql/rules \
-	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
+	promql/rules/template promql/rules/notify promql/rules promql/rules/saved \
+	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web/rules web
 
 uses_base/yaml := base
 uses_base/xml := base
@@ -104,6 +104,7 @@ uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base base/net discovery
 uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql/value promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify
+uses_promql/rules/saved := base base/net promql/rules
 uses_web/http := base base/gzip base/yaml base/net promql/syntax
 uses_web/grpc := base base/net proto proto/otlp web/http
 uses_web/router := base base/self base/gzip base/net scrape/receive scrape/forward web/http
@@ -117,9 +118,10 @@ uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/
 	web/http web/router web/pyroscope web/push
 uses_web/files := base base/net proto proto/any tsdb/bucket tsdb/symbols promql/syntax promql/files web/http web/router web/push
 uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
-	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
+	promql/rules/template promql/rules/notify promql/rules/saved web/http web/router web/render web/push web/files
+uses_web/rules := base promql/rules promql/rules/saved web/http web/router web/api
 uses_web := base base/self base/gzip proto scrape/receive scrape/forward web/http web/grpc web/router web/openapi web/api web/pyroscope web/push \
-	web/profefe web/debuginfo web/files
+	web/profefe web/debuginfo web/files web/rules
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))

@@ -9,6 +9,7 @@
 #include "web/profefe/profefe.h"
 #include "web/push/forms.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/rules/saved.h"
 
 #define READ (HTTP_GET | HTTP_HEAD)
 #define ASK (HTTP_GET | HTTP_POST)
@@ -26,6 +27,7 @@
 #define PEERS (ROUTE_READY | ROUTE_CHANGES | ROUTE_BODY | ROUTE_ANY_HOST | ROUTE_PEERS)
 #define LIFECYCLE (ROUTE_LIFECYCLE | ROUTE_CHANGES)
 #define OP(tag, name) &tag##_operations[OP_##name]
+#define SAVE_RULES (RULES | ROUTE_CHANGES | ROUTE_BODY)
 #define RULES (API | ROUTE_SLOW) /* waits while rules are reloaded, which waits for queries */
 
 /* The first row that fits counts. */
@@ -39,6 +41,15 @@ const struct route web_routes[] = {
 	{ ASK, "/api/v1/query_exemplars", NEEDS_READ, api_query_exemplars, API,
 		OP(query, QUERY_EXEMPLARS) },
 	{ HTTP_GET, "/api/v1/rules", NEEDS_READ_ALL, api_rules, RULES, OP(rule, RULES) },
+	{ HTTP_GET, "/api/v1/rules/saved", NEEDS_READ_ALL, rules_saved_get, API, OP(rule, SAVED) },
+	{ HTTP_POST, "/api/v1/rules/saved", NEEDS_ADMIN, rules_saved_post, SAVE_RULES,
+		OP(rule, SAVED_POST), rules_saved_admit },
+	{ HTTP_DELETE, "/api/v1/rules/saved", NEEDS_ADMIN, rules_saved_delete, RULES | ROUTE_CHANGES,
+		OP(rule, SAVED_DELETE) },
+	{ HTTP_GET, "/api/v1/rules/saved/history", NEEDS_READ_ALL, rules_saved_history, API,
+		OP(rule, SAVED_HISTORY) },
+	{ HTTP_POST, "/api/v1/rules/saved/undo", NEEDS_ADMIN, rules_saved_undo, RULES | ROUTE_CHANGES,
+		OP(rule, SAVED_UNDO) },
 	{ HTTP_GET, "/api/v1/alerts", NEEDS_READ_ALL, api_alerts, RULES, OP(rule, ALERTS) },
 	{ HTTP_GET, "/api/v1/alertmanagers", NEEDS_READ_ALL, api_alertmanagers, API,
 		OP(rule, ALERTMANAGERS) },

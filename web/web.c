@@ -224,6 +224,10 @@ static enum err_code web_open_all(struct web *w, struct err *err)
 	if ((rc = web_config_open(
 			 w->o.config_file, (unsigned)w->o.address_checks_max, &w->config, err)))
 		return rc;
+	if (w->o.enable_rules && !web_config_has_users(w->config))
+		return err_set(err, ERR_INVALID,
+			"--web.enable-rules needs users: --web.config.file has no basic_auth_users, users or "
+			"trusted_proxy");
 	if ((rc = audit_open(&w->audit, err)) || (rc = audit_start(w->audit, err)))
 		return rc;
 	if ((rc = web_open_intake(w, err)))
@@ -275,6 +279,7 @@ enum err_code web_set_parts(struct web *w, const struct web_options *o, struct e
 	w->o.debuginfo = o->debuginfo;
 	w->o.debuginfod = o->debuginfod;
 	w->o.files = o->files;
+	w->o.saved_rules = o->saved_rules;
 	w->o.notifier = o->notifier;
 	w->o.senders_path = o->senders_path;
 	w->o.put_senders = o->put_senders;

@@ -19,9 +19,9 @@ struct web;
 MUST_CHECK enum err_code web_open(const struct web_options *o, struct web **out, struct err *err);
 /*
  * The parts of a server that was opened without them, so that it says what its start waits for: db,
- * sink, assignment, shard_sink, engine, manager, debuginfo, debuginfod, files, notifier,
- * senders_path, put_senders and rules_report of these options; the others are those of web_open.
- * Once, before the server is ready for the first time.
+ * sink, assignment, shard_sink, engine, manager, debuginfo, debuginfod, files, saved_rules,
+ * notifier, senders_path, put_senders and rules_report of these options; the others are those of
+ * web_open. Once, before the server is ready for the first time.
  */
 MUST_CHECK enum err_code web_set_parts(struct web *w, const struct web_options *o, struct err *err);
 /* Until it is ready, all that needs a part is answered with 503 and what the server waits for. */

@@ -1,5 +1,7 @@
 #include "cmd/epimetheus/config_file.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
 #include "cmd/shared/config_check.h"
 
@@ -51,5 +53,20 @@ enum err_code config_file_load_builtin(
 		rc = config_load_text("built-in configuration", STR("."), buf_str(&text), out, err);
 	buf_release(&text);
 	buf_release(&address);
+	return rc;
+}
+
+enum err_code config_file_tell_labels(const struct config *c, struct db *db, struct err *err)
+{
+	struct db_job_labels *v = calloc(c->scrape_n + 1, sizeof(*v));
+	enum err_code rc;
+
+	if (!v)
+		return err_nomem(err, "configuration");
+	for (size_t i = 0; i < c->scrape_n; i++)
+		v[i] = (struct db_job_labels){ c->scrape[i].job_name, c->scrape[i].instance_labels,
+			c->scrape[i].instance_labels_n };
+	rc = db_set_instance_labels(db, v, c->scrape_n, err);
+	free(v);
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "cmd/epimetheus/options.h"
 #include "scrape/config/config.h"
+#include "tsdb/db.h"
 #include "web/web.h"
 
 /* One message has the first error and the number of the others. log: warnings are logged. */
@@ -15,5 +16,9 @@ MUST_CHECK enum err_code config_file_load(
 /* It scrapes the server itself: `web` at listen_address. */
 MUST_CHECK enum err_code config_file_load_builtin(
 	const char *listen_address, struct web *web, struct config **out, struct err *err);
+
+/* The database sums over instances of a job, so it needs the labels that tell them apart. */
+MUST_CHECK enum err_code config_file_tell_labels(
+	const struct config *c, struct db *db, struct err *err);
 
 #endif

@@ -44,6 +44,7 @@ static const struct {
 } limits[] = {
 	{ "web.enable-ingest", SERVER | QUERY, NO_INTAKE }, /* a query node takes symbols */
 	{ "web.enable-files", SERVER | QUERY, NO_FILES },
+	{ "web.enable-rules", SERVER, "rules are added to rule_files of each query node" },
 	{ "storage.files.max-size", SERVER | QUERY, NO_FILES },
 	{ "storage.files.max-time", SERVER | QUERY, NO_FILES },
 	{ "web.otlp-grpc-listen-address", SERVER, NO_INTAKE },

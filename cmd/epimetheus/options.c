@@ -58,6 +58,9 @@ static struct flag table[] = {
 	{ "web.enable-files", FLAG_BOOL, &opt.enable_files, NULL,
 		"Keep files that people drop on the page, if they ask for it, until they expire. With a "
 		"bucket all members show them." },
+	{ "web.enable-rules", FLAG_BOOL, &opt.enable_rules, NULL,
+		"Save rules of the page into a rule file below the data directory. Needs users in "
+		"--web.config.file; not in a cluster." },
 	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",
 		"Regular expression for origins whose pages may read the API, anchored; default: none." },
 	{ "web.allowed-host", FLAG_LIST, &opt.allowed_hosts, NULL,

@@ -14,6 +14,7 @@
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/pushes.h"
+#include "cmd/epimetheus/rules/rule_changes.h"
 #include "cmd/epimetheus/rules/rule_files.h"
 #include "cmd/epimetheus/rules/rules_state.h"
 #include "cmd/epimetheus/shard_targets.h"
@@ -84,23 +85,6 @@ static enum err_code server_load(
 	return rc;
 }
 
-/* The database sums over instances of a job, so it needs the labels that tell them apart. */
-static enum err_code server_tell_instance_labels(
-	struct server *s, const struct config *c, struct err *err)
-{
-	struct db_job_labels *v = calloc(c->scrape_n + 1, sizeof(*v));
-	enum err_code rc;
-
-	if (!v)
-		return err_nomem(err, "configuration");
-	for (size_t i = 0; i < c->scrape_n; i++)
-		v[i] = (struct db_job_labels){ c->scrape[i].job_name, c->scrape[i].instance_labels,
-			c->scrape[i].instance_labels_n };
-	rc = db_set_instance_labels(s->db, v, c->scrape_n, err);
-	free(v);
-	return rc;
-}
-
 static enum err_code server_apply_alerting(struct server *s, struct config *c, struct err *err)
 {
 	enum err_code rc = notifier_apply(s->notifier, &c->alerting, c->global.external_labels, err);
@@ -152,9 +136,9 @@ static enum err_code server_apply(
 	enum err_code rc;
 
 	mutex_assert_held(&s->reload_lock);
-	if ((rc = rule_files_load_own(&s->o, fresh, &rules, err)))
+	if ((rc = rule_files_load_own(&s->o, fresh, s->side.saved, &rules, err)))
 		return rc;
-	if (server_takes_profiles(s) && (rc = server_tell_instance_labels(s, fresh, err)))
+	if (server_takes_profiles(s) && (rc = config_file_tell_labels(fresh, s->db, err)))
 		goto end;
 	if ((rc = server_apply_alerting(s, fresh, err)))
 		goto labels;
@@ -178,7 +162,7 @@ notifier:
 	if (old && server_apply_alerting(s, old, &again))
 		log_error("main", "old alertmanagers not restored", LOG_E(&again));
 labels:
-	if (old && server_takes_profiles(s) && server_tell_instance_labels(s, old, &again))
+	if (old && server_takes_profiles(s) && config_file_tell_labels(old, s->db, &again))
 		log_error("main", "old instance labels not restored", LOG_E(&again));
 end:
 	rule_set_unref(rules);
@@ -267,6 +251,18 @@ static enum err_code web_rules_report(
 
 	return rules_state_answer(storage_rules_state(s->storage),
 		storage_rules_lease_state(s->storage), s->rules, a, out, err);
+}
+
+static enum err_code web_change_rules(
+	void *ctx, const struct saved_change *c, struct arena *a, struct err *err)
+{
+	struct server *s = ctx;
+	enum err_code rc;
+
+	mutex_lock(&s->reload_lock);
+	rc = rule_changes_make(&(struct rule_changes){ s->config, s->side.saved, s->rules }, c, a, err);
+	mutex_unlock(&s->reload_lock);
+	return rc;
 }
 
 static enum err_code web_cluster(
@@ -389,6 +385,7 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.enable_admin_api = o->enable_admin_api,
 		.enable_ingest = o->enable_ingest,
 		.enable_files = o->enable_files,
+		.enable_rules = o->enable_rules,
 		.elsewhere = modes_elsewhere(o),
 		.db = s->db,
 		.sink = s->pushes.sink,
@@ -412,6 +409,9 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.rules = web_rules,
 		.rules_report = s->storage && storage_rules_state(s->storage) ? web_rules_report : NULL,
 		.rules_warning = rule_files_why_not(o),
+		.saved_rules = s->side.saved,
+		.saved_rules_why_not = rule_changes_why_not(o, s->checked),
+		.change_rules = web_change_rules,
 		.cluster = web_cluster,
 		.shard_lists = web_shard_lists,
 		.senders_path = s->storage ? storage_senders_path(s->storage) : NULL,
@@ -488,7 +488,7 @@ static enum err_code server_check_config(struct server *s, struct err *err)
 		return modes_check_config(&s->o, NULL, err);
 	}
 	if (!(rc = server_load(s, false, &c, err)))
-		rc = rule_files_load(c, &rules, err);
+		rc = rule_files_load(c, NULL, STR(""), &rules, err);
 	rule_set_unref(rules);
 	s->checked = c;
 	/* A file that cannot be opened, such as a directory, is a bad configuration too. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "cmd/epimetheus/storage.h"
+#include "promql/rules/saved/saved_rules.h"
 #include "tsdb/debuginfo/names/index_cache.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "tsdb/debuginfo/shared/shared.h"
@@ -75,6 +76,26 @@ static enum err_code side_parts_open_files(
 	return rc;
 }
 
+/* They run without --web.enable-rules too. */
+static enum err_code side_parts_open_saved(
+	const struct options *o, struct side_parts *p, struct err *err)
+{
+	struct saved_rules_options s = { .fs = &fs_posix, .free_bytes_min = o->free_bytes_reserve };
+	struct str data = str_of(o->data_dir);
+	struct buf dir = { 0 };
+	enum err_code rc;
+
+	if (o->mode != MODE_SERVER)
+		return ERR_OK;
+	while (data.len > 1 && data.ptr[data.len - 1] == '/')
+		data.len--;
+	buf_printf(&dir, STR_FMT "/rules%c", STR_ARG(data), '\0');
+	s.dir = dir.ptr;
+	rc = buf_failed(&dir) ? err_nomem(err, "saved rules") : saved_rules_open(&s, &p->saved, err);
+	buf_release(&dir);
+	return rc;
+}
+
 enum err_code side_parts_open(const struct options *o, struct extractor *extractor,
 	struct storage *storage, struct side_parts *p, struct err *err)
 {
@@ -82,8 +103,8 @@ enum err_code side_parts_open(const struct options *o, struct extractor *extract
 
 	p->bucket = storage_side_bucket(storage);
 	if (!(rc = side_parts_open_debuginfo(o, extractor, p, err)) &&
-		!(rc = side_parts_open_shared(p, err)))
-		rc = side_parts_open_files(o, p, err);
+		!(rc = side_parts_open_shared(p, err)) && !(rc = side_parts_open_files(o, p, err)))
+		rc = side_parts_open_saved(o, p, err);
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
@@ -101,5 +122,6 @@ void side_parts_close(struct side_parts *p)
 	index_cache_close(p->indexes);
 	debuginfo_service_close(p->debuginfo);
 	kept_close(p->files);
+	saved_rules_close(p->saved);
 	*p = (struct side_parts){ 0 };
 }

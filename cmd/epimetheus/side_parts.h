@@ -1,7 +1,7 @@
 /*
  * Side parts: what a server has beside profiles, in folders of its data directory: symbols of
- * native code, and files that people keep. The database's lock of the directory covers them. With a
- * bucket its members share both.
+ * native code, files that people keep, rules that users saved. The database's lock of the directory
+ * covers them. With a bucket its members share symbols and files.
  *
  * Errors:    of the parts, of which ERR_NOT_FOUND becomes ERR_IO.
  * Ownership: side_parts_open fills a zeroed struct of the caller's; side_parts_close empties it,
@@ -18,6 +18,7 @@ struct debuginfo;
 struct extractor;
 struct index_cache;
 struct kept;
+struct saved_rules;
 struct shared_symbols;
 struct storage;
 
@@ -27,6 +28,7 @@ struct side_parts {
 	struct shared_symbols *shared; /* NULL: there is no bucket */
 	struct bucket *bucket; /* the storage's, for these parts and those that are closed before */
 	struct kept *files; /* NULL: a caretaker has none */
+	struct saved_rules *saved; /* NULL: only servers that scrape have some */
 };
 
 MUST_CHECK enum err_code side_parts_open(const struct options *o, struct extractor *extractor,

@@ -375,17 +375,41 @@ enum err_code rule_set_load_text(const char *name, struct str text, const struct
 	return rules_end(&x, rc, out);
 }
 
+/* True: the file is loaded already, as two patterns match it. */
+static bool rules_has_file(const struct rule_set *s, const char *path)
+{
+	for (size_t i = 0; i < s->files_n; i++)
+		if (str_is(s->files[i], path))
+			return true;
+	return false;
+}
+
+static enum err_code rules_check_files(const struct rule_set *s, struct err *err)
+{
+	return s->files_n < RULES_FILES_MAX ?
+		ERR_OK :
+		err_set(err, ERR_LIMIT, "more than %u rule files", RULES_FILES_MAX);
+}
+
+static enum err_code rules_load_last(struct loading *l, struct err *err)
+{
+	enum err_code rc;
+
+	if (rules_has_file(l->set, l->l->last_name))
+		return ERR_OK;
+	rc = rules_check_files(l->set, err);
+	return rc ? rc : rules_load_text(l, l->l->last_name, l->l->last, err);
+}
+
 static enum err_code rules_load_file(struct loading *l, const char *path, struct err *err)
 {
-	struct rule_set *s = l->set;
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	for (size_t i = 0; i < s->files_n; i++)
-		if (str_is(s->files[i], path))
-			return ERR_OK; /* loaded already: two patterns match it */
-	if (s->files_n == RULES_FILES_MAX)
-		return err_set(err, ERR_LIMIT, "more than %u rule files", RULES_FILES_MAX);
+	if (rules_has_file(l->set, path))
+		return ERR_OK;
+	if ((rc = rules_check_files(l->set, err)))
+		return rc;
 	rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err);
 	if (rc)
 		rc = err_wrap(err, rc, "rule file");
@@ -426,6 +450,8 @@ enum err_code rule_set_load(const struct rules_load *l, struct rule_set **out, s
 
 	for (size_t i = 0; i < l->patterns_n && !rc; i++)
 		rc = rules_load_pattern(&x, l->patterns[i], err);
+	if (!rc && l->last_name)
+		rc = rules_load_last(&x, err);
 	return rules_end(&x, rc, out);
 }
 

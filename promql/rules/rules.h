@@ -77,6 +77,8 @@ extern const struct yaml_schema rules_file_schema; /* of a file of rules */
 struct rules_load {
 	const struct str *patterns; /* of rule_files, with the configuration's directory prepended */
 	size_t patterns_n;
+	const char *last_name; /* a file whose text is given, after all others; NULL: none */
+	struct str last;
 	int64_t interval_ns, query_offset_ns; /* for groups without one */
 	/* all errors, each with its group and rule; NULL: only the first */
 	struct yaml_problems *problems;

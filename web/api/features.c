@@ -55,6 +55,7 @@ static void api_features_write_api(struct json *j, const struct web_options *o)
 	const struct feature own[] = {
 		{ "files", o->enable_files }, { "ingest", o->enable_ingest },
 		{ "otlp_grpc", o->otlp_grpc_listen_address && *o->otlp_grpc_listen_address },
+		{ "saved_rules", o->enable_rules && !o->saved_rules_why_not },
 		{ "totals", true }, /* the parameter profiles=totals */
 	};
 

@@ -9,6 +9,9 @@
 
 #include "web/router/router.h"
 
+struct group_info;
+struct json;
+
 /* query.c */
 route_fn api_query, api_query_range;
 /* parse.c */
@@ -29,6 +32,8 @@ route_fn api_query_exemplars, api_federate, api_recorded;
 route_fn api_links;
 /* rules.c */
 route_fn api_rules, api_alerts, api_alertmanagers;
+/* A group with all of its rules and alerts, as /api/v1/rules has it. */
+void api_write_rule_group(struct json *j, const struct group_info *g);
 /* What is known of rules (promql/rules/report.h): on this server, or on the query node that
  * evaluates them. Without rules it has no groups. May wait for the bucket. The caller releases
  * out->rules. */

@@ -9,6 +9,7 @@
 #include "base/quote.h"
 #include "promql/rules/notify/notifier.h"
 #include "promql/rules/report.h"
+#include "promql/rules/saved/saved_rules.h"
 #include "web/api/handlers.h"
 #include "web/api/view.h"
 #include "web/router/envelope.h"
@@ -95,7 +96,7 @@ static void api_add_alert(struct json *j, const struct alert_info *a)
 /* ---- rules ---- */
 
 struct asked {
-	const struct http_in *in;
+	const struct http_in *in; /* NULL: all are wanted */
 	bool alerts, records; /* kinds of rules */
 	bool without_alerts;
 	struct view matches; /* match[] alone */
@@ -110,7 +111,7 @@ static bool api_wanted(const struct http_in *in, const char *name, struct str va
 	size_t at = 0;
 	bool any = false;
 
-	while (http_next_param(in, name, &at, &one)) {
+	while (in && http_next_param(in, name, &at, &one)) {
 		if (str_eq(one, value))
 			return true;
 		any = true;
@@ -219,6 +220,11 @@ static void api_add_group(struct json *j, const struct group_info *info, const s
 	json_key(j, "missedIterations");
 	json_u64(j, info->missed);
 	json_object_end(j);
+}
+
+void api_write_rule_group(struct json *j, const struct group_info *g)
+{
+	api_add_group(j, g, &(struct asked){ .alerts = true, .records = true });
 }
 
 static bool api_group_wanted(const struct asked *a, const struct group_info *g)
@@ -372,16 +378,21 @@ static void api_add_evaluated(struct json *j, const struct rules_report *r)
 	api_add_time(j, "evaluatedAt", r->written_ns);
 }
 
-static void api_end_rules(const struct web *w, const struct rules_report *r, struct json *j)
+static void api_end_rules(
+	const struct web *w, struct arena *a, const struct rules_report *r, struct json *j)
 {
 	struct str none = str_of(w->o.rules_warning ? w->o.rules_warning : ""), info = { 0 };
+	struct saved_reading saved = { 0 };
 	struct buf text = { 0 };
+	struct err err;
 
 	if (r->host.len) {
 		buf_printf(&text, "rules are evaluated by " STR_FMT "; written at ", STR_ARG(r->host));
 		time_print_rfc3339(&text, r->written_ns);
 		info = buf_str(&text);
 	}
+	if (!none.len && w->o.saved_rules && !saved_rules_read(w->o.saved_rules, a, &saved, &err))
+		none = saved.warning;
 	if (none.len)
 		api_end(j, &none, 1, NULL, 0);
 	else
@@ -411,7 +422,7 @@ static void api_answer_rules(
 	api_add_page(&j, &r.rules, first, a);
 	api_add_evaluated(&j, &r);
 	json_object_end(&j);
-	api_end_rules(w, &r, &j);
+	api_end_rules(w, &in->arena, &r, &j);
 out:
 	rules_snapshot_release(&r.rules);
 }
@@ -450,7 +461,7 @@ void api_alerts(struct web *w, struct http_in *in, struct http_out *out)
 	json_array_end(&j);
 	api_add_evaluated(&j, &r);
 	json_object_end(&j);
-	api_end_rules(w, &r, &j);
+	api_end_rules(w, &in->arena, &r, &j);
 	rules_snapshot_release(&r.rules);
 }
 

@@ -257,6 +257,18 @@ bool web_config_tls(const struct web_config *c)
 	return c->priorities.len > 0;
 }
 
+bool web_config_has_users(struct web_config *c)
+{
+	bool has;
+
+	mutex_lock(&c->lock);
+	has = c->current &&
+		sign_in_is_asked(
+			&(struct sign_in){ c->users, c->current->file.users, &c->current->file.rights });
+	mutex_unlock(&c->lock);
+	return has;
+}
+
 const char *web_config_priorities(const struct web_config *c)
 {
 	return c->priorities.ptr;

@@ -25,6 +25,8 @@ MUST_CHECK enum err_code web_config_open(
 void web_config_close(struct web_config *c); /* NULL is fine */
 
 bool web_config_tls(const struct web_config *c);
+/* Requests are of users: the file has passwords, tokens or a proxy that says who they are. */
+bool web_config_has_users(struct web_config *c);
 const char *web_config_priorities(const struct web_config *c); /* GnuTLS's priority string */
 /*
  * A gnutls_certificate_retrieve_function2 that serves the open configuration and requests a

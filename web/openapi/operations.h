@@ -46,6 +46,11 @@ enum target_operation {
 
 enum rule_operation {
 	OP_RULES,
+	OP_SAVED,
+	OP_SAVED_POST,
+	OP_SAVED_DELETE,
+	OP_SAVED_HISTORY,
+	OP_SAVED_UNDO,
 	OP_ALERTS,
 	OP_ALERTMANAGERS,
 	OP_FEDERATE,

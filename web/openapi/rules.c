@@ -29,6 +29,54 @@ const struct operation rule_operations[RULE_OPERATIONS] = {
 		.answers = ANSWER("Rules", NULL),
 		.errors = "400 404 503",
 	},
+	[OP_SAVED] = {
+		.id = "savedRules",
+		.summary = "List groups of rules that users saved",
+		.description = "`enabled` says whether users can save rules on this server, `why` why "
+					   "not, `mayChange` whether this user may.",
+		.answers = ANSWER("SavedRules", NULL),
+		.errors = "503",
+	},
+	[OP_SAVED_POST] = {
+		.id = "saveRules",
+		.summary = "Save a group of rules, which runs from then on",
+		.description = "Needs `--web.enable-rules`. The body is a rule file with one group. Once "
+					   "this answers, the group is on the disk and runs. 409: a group of this "
+					   "name is saved already, or a rule file has a rule of the same name and "
+					   "labels. In a cluster, where several servers evaluate rules, 403.",
+		.params = PARAMS({ "replace", PARAM_BOOL, 0, NULL, "false",
+			"A group of this name that is saved already is replaced.", NULL }),
+		.bodies = BODIES({ "application/yaml", NULL, "One group of rules; 1 MiB at most." },
+			{ "application/json", NULL, "The same in JSON." }),
+		.answers = ANSWER("SavedChange", NULL),
+		.errors = "400 403 409 413 422 503",
+	},
+	[OP_SAVED_DELETE] = {
+		.id = "deleteSavedRules",
+		.summary = "Delete a group of rules that was saved",
+		.description = "Needs `--web.enable-rules`.",
+		.params = PARAMS({ "group", PARAM_STRING, PARAM_REQUIRED, NULL, NULL,
+			"Name of the group.", "ShopCostsMore" }),
+		.answers = ANSWER("SavedChange", NULL),
+		.errors = "400 403 404 503",
+	},
+	[OP_SAVED_HISTORY] = {
+		.id = "savedRulesHistory",
+		.summary = "List versions of the saved rules before the one in force",
+		.description = "The newest first, 20 at most.",
+		.answers = ANSWER("SavedHistory", NULL),
+		.errors = "503",
+	},
+	[OP_SAVED_UNDO] = {
+		.id = "undoSavedRules",
+		.summary = "Restore a version of the saved rules",
+		.description = "Needs `--web.enable-rules`. It becomes a new version, so an undo can be "
+					   "undone.",
+		.params = PARAMS({ "version", PARAM_UINT, 0, NULL, "the one before the last change",
+			"Number of the version.", NULL }),
+		.answers = ANSWER("SavedChange", NULL),
+		.errors = "400 403 404 503",
+	},
 	[OP_ALERTS] = {
 		.id = "alerts",
 		.summary = "List alerts that are pending or firing",

@@ -123,6 +123,8 @@ struct notifier;
 struct push_assignment;
 struct rule_manager;
 struct rules_report;
+struct saved_change;
+struct saved_rules;
 struct scrape_manager;
 struct sink;
 struct ui_asset;
@@ -145,6 +147,7 @@ struct web_options {
 	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
 	int64_t retention_ns; /* profiles that are pushed may be this old; 0: of any age */
 	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files;
+	bool enable_rules; /* needs users */
 	struct web_elsewhere elsewhere;
 
 	/* The parts of the server that need its data: here, or by web_set_parts before it is ready. */
@@ -161,6 +164,7 @@ struct web_options {
 	struct debuginfo *debuginfo; /* symbols of native code; NULL: there are none */
 	struct debuginfod *debuginfod; /* for source code; NULL: none is asked for */
 	struct kept *files; /* web/files/kept.h; NULL: none are kept */
+	struct saved_rules *saved_rules; /* promql/rules/saved/saved_rules.h; NULL: there are none */
 	struct notifier *notifier; /* NULL: there are no Alertmanagers */
 	const struct flag *flags; /* for /api/v1/status/flags */
 	size_t flags_n;
@@ -187,6 +191,10 @@ struct web_options {
 	enum err_code (*rules_report)(
 		void *ctx, struct arena *a, struct rules_report *out, struct err *err);
 	const char *rules_warning; /* why rules do not run here, for their pages; NULL: they do */
+	const char *saved_rules_why_not; /* why users cannot save rules here; NULL: they can */
+	/* Durable, and the rules run, once it returns. NULL: users cannot save rules. */
+	enum err_code (*change_rules)(
+		void *ctx, const struct saved_change *c, struct arena *a, struct err *err);
 	/* For status/cluster; texts and arrays are in the arena. NULL: there is no bucket. */
 	enum err_code (*cluster)(void *ctx, struct arena *a, struct cluster_view *out, struct err *err);
 	/*

@@ -63,7 +63,8 @@ TEST(features_by_prometheus_names)
 	static const char *const parts[] = {
 		"{\"status\":\"success\",\"data\":{\"api\":{\"admin\":false,\"exclude_alerts\":true,",
 		"\"lifecycle\":false,\"otlp_write_receiver\":false,",
-		"\"epimetheus\":{\"files\":false,\"ingest\":true,\"otlp_grpc\":false,\"totals\":true}",
+		"\"epimetheus\":{\"files\":false,\"ingest\":true,\"otlp_grpc\":false,\"saved_rules\":false,"
+		"\"totals\":true}",
 		"\"prometheus\":{\"agent_mode\":false,\"auto_reload_config\":false,\"server_mode\":true}",
 		"\"promql\":{\"at_modifier\":true,\"bool\":true,\"by\":true,",
 		"\"negative_offset\":true,\"offset\":true,\"on\":true,",
