@@ -7,7 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { alertunit, edit, fired, limit, rule, ruletest, timerange } = page;
+const { alertunit, edit, fired, limit, rule, ruletest, savedrules, timerange, versions } = page;
 
 const MIN = 60;
 const START = new Date(2026, 5, 10, 9, 0).getTime() / 1000;
@@ -253,6 +253,56 @@ test("a rule that does not wait as it says fails its test", (t) => {
 		writeFileSync(join(dir, "ShopCostsMore.yml"), rule.alertRuleText({ ...draft, ...wrong }));
 		assert.throws(() => epitool(dir, "test", "rules", "tests/t.yml"), /./, JSON.stringify(wrong));
 	}
+});
+
+/* ---- one version against another ---- */
+
+const SCORE = 'cum(merge by (job) (rate(cpu{job="shop",zone!="x"}[5m])), {function="f"}) / 1e9';
+
+test("an expression becomes one version against another, and comes back", () => {
+	const side = (v) => `cum_share(merge by (job) (rate(cpu{job="shop",zone!="x",version="${v}"}[5m])), {function="f"})`;
+	const pair = (how) => ({ how, next: "v2", base: "v1" });
+	assert.equal(versions.againstVersion(SCORE, pair("points")), `${side("v2")} - ${side("v1")}`);
+	const times = versions.againstVersion(SCORE, pair("times"));
+	assert.equal(times, `${side("v2")} / ${side("v1")}`);
+	assert.deepEqual(versions.versionPair(times), pair("times"));
+	assert.equal(versions.againstVersion(times, pair("points")), `${side("v2")} - ${side("v1")}`);
+	assert.equal(versions.withoutVersions(times), 'cum_share(merge by (job) (rate(cpu{job="shop",zone!="x"}[5m])), {function="f"})');
+	// A group by version would leave nothing to compare.
+	const grouped = SCORE.replace("by (job)", "by (job, version)");
+	assert.equal(versions.againstVersion(grouped, pair("times")), times);
+	assert.equal(versions.againstVersion("total(rate(cpu[5m]))", pair("times")), null);
+	for (const none of [SCORE, `${side("v1")} - ${side("v1")}`, `${side("v2")} + ${side("v1")}`, "1 / 2", "cpu - cpu", ""])
+		assert.equal(versions.versionPair(none), null, none);
+	assert.deepEqual(versions.newerFirst(["v9", "v10"]), ["v10", "v9"]);
+	for (const few of [[], ["a"], ["a", "b", "c"]]) assert.equal(versions.newerFirst(few), null);
+});
+
+test("epitool accepts the rule of two versions, and its test passes", (t) => {
+	const metric = { job: "shop", function: "f" };
+	const example = { metric, series: { job: "shop", version: "v2", zone: "y" }, type: typeNamed(TYPE.cpu) };
+	for (const [how, overs] of [["points", [0.001, 0.02, 0.5, 0.9]], ["times", [0.5, 1.5, 4.7, 30]]])
+		for (const over of overs) {
+			const expr = versions.againstVersion(SCORE, { how, next: "v2", base: "v1" });
+			const format = { function: how === "points" ? "humanizePercentage" : "humanize", suffix: " in v2" };
+			const draft = { ...draftOf(expr, TYPE.cpu, "ratio", over, { metric }), format };
+			assert.match(pass(t, draft, example), /SUCCESS/i);
+			pass(t, draft, { ...example, metric: null });
+			assert.match(rule.alertRuleText(draft), /version="v2".* [-/] .*version="v1"/);
+		}
+	const wrong = draftOf(versions.againstVersion(SCORE, { how: "points", next: "v2", base: "v1" }), TYPE.cpu, "ratio", 1, { metric });
+	assert.match(ruletest.ruleTest(wrong, example).none, /this limit/);
+});
+
+test("a saved rule is the address of the drawer, if it has a limit", () => {
+	const r = { name: "ShopCostsMore", query: `${SCORE} > 1.5`, duration: 300, labels: { severity: "page", team: "a b", why: 'x, "y"' } };
+	const patch = savedrules.editRule(r);
+	assert.equal(patch.alert, SCORE);
+	assert.deepEqual([patch.aover, patch.afor, patch.aname, patch.aseverity], ["1.5", "300s", "ShopCostsMore", "page"]);
+	assert.deepEqual(rule.parseLabels(patch.alabels), { team: "a b", why: 'x, "y"' });
+	assert.equal(savedrules.editRule({ ...r, labels: {} }).aseverity, "-");
+	assert.equal(savedrules.editRule({ ...r, query: "absent(cpu)" }), null);
+	assert.equal(savedrules.editRule({ ...r, name: "a b" }), null);
 });
 
 test("names, labels and YAML", () => {

@@ -29,7 +29,7 @@ const MOST = {
 	"src/source": 20 * KB,
 	"src/chart": 16 * KB,
 	"src/result": 60 * KB,
-	"src/alert": 20 * KB,
+	"src/alert": 24 * KB,
 	"src/compare": 20 * KB,
 	"src/rules": 12 * KB,
 	"src/fleet": 60 * KB,

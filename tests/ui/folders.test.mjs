@@ -19,7 +19,7 @@ const MAY_IMPORT = {
 	result: ["shared", "query", "flame", "source"],
 	alert: ["shared", "query", "flame", "chart"],
 	compare: ["shared", "query", "files", "chart", "result"],
-	rules: ["shared", "query", "flame", "result"],
+	rules: ["shared", "query", "flame", "result", "alert"],
 	fleet: ["shared", "query", "flame", "chart", "result", "rules"],
 	status: ["shared"],
 	symbols: ["shared", "status"],

@@ -57,6 +57,8 @@ export * as fired from "./alert/fired";
 export * as limit from "./alert/limit";
 export * as rule from "./alert/rule";
 export * as ruletest from "./alert/ruletest";
+export * as savedrules from "./alert/savedrules";
+export * as versions from "./query/versions";
 export * as alertunit from "./alert/alertunit";
 export * as arrange from "./flame/arrange";
 export * as color from "./flame/color";

@@ -5,6 +5,7 @@ import { Chart } from "../chart/chart";
 import { largestValue } from "../chart/series";
 import type { PlotFrame } from "../chart/plot";
 import { alertAs } from "../query/edit";
+import { type Against, againstVersion, withoutVersions } from "../query/versions";
 import { QueryBar } from "../query/querybar";
 import { CopyButton } from "../shared/copybutton";
 import { Segmented } from "../shared/fields";
@@ -15,6 +16,7 @@ import { parseDuration } from "../shared/timerange";
 import { limitText, parseLimit } from "./limit";
 import { LimitLine } from "./limitline";
 import { INTERVAL_S, alertRuleText, validName } from "./rule";
+import { SaveRule } from "./saverule";
 import { type DraftState, useAlertDraft } from "./usedraft";
 import "./alert.css";
 
@@ -189,9 +191,11 @@ function Texts({ of }: { of: DraftState }) {
 	const file = draft.name;
 	// In a folder of its own: a pattern such as rules/*.yml would load a test as rules.
 	const testFile = `tests/${file}_test.yml`;
+	const rule = alertRuleText(draft);
 	return (
 		<div class="alert-texts" aria-busy={of.busy}>
-			<Text title="Rule" file={`${file}.yml`} text={alertRuleText(draft)} />
+			<SaveRule name={draft.name} text={rule} busy={of.busy} />
+			<Text title="Rule" file={`${file}.yml`} text={rule} />
 			{"text" in test ? (
 				<Text title="Rule test" file={testFile} text={test.text} />
 			) : (
@@ -228,6 +232,29 @@ function As({ of }: { of: DraftState }) {
 	);
 }
 
+/** The limit alone, or one version against the other where the selection has two. */
+function Versions({ of }: { of: DraftState }) {
+	const { draft, pair, versions, setExpr } = of;
+	const [next, base] = pair ? [pair.next, pair.base] : (versions ?? []);
+	if (next === undefined || base === undefined) return null;
+	const against = (how: Against) => againstVersion(draft.expr, { how, next, base });
+	if (!against("points")) return null;
+	return (
+		<div class="alert-versions">
+			<Segmented<Against | "limit">
+				label="Compared with"
+				value={pair ? pair.how : "limit"}
+				options={[
+					["limit", "Limit", "The value above a limit"],
+					["points", `${next} − ${base}`, `Share in ${next} above the share in ${base}, by points of the total`],
+					["times", `${next} / ${base}`, `Share in ${next} as a multiple of the share in ${base}`],
+				]}
+				onChange={(v) => setExpr((v === "limit" ? withoutVersions(draft.expr) : against(v)) ?? draft.expr)}
+			/>
+		</div>
+	);
+}
+
 export function AlertDrawer() {
 	const of = useAlertDraft();
 	const ref = useDrawer(of.close);
@@ -252,6 +279,7 @@ export function AlertDrawer() {
 					error={past.loaded.loading ? null : past.loaded.error}
 					onRun={(text) => text && of.setExpr(text)}
 				/>
+				<Versions of={of} />
 				{past.loaded.error && <QueryError error={past.loaded.error} sent={draft.expr} />}
 				<DayPlot of={of} />
 				<p class="alert-says" role="status">

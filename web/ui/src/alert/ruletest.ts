@@ -6,6 +6,7 @@ import { language } from "../query/language";
 import { bare, queryChildren, type QueryNode, readQuery, type SelectorNode } from "../query/read";
 import { quote } from "../query/text";
 import { profileSelectors } from "../query/types";
+import { VERSION, type VersionPair, versionPair } from "../query/versions";
 import type { Labels, ProfileType } from "../shared/api";
 import { parseDuration } from "../shared/timerange";
 import { type AlertDraft, INTERVAL_S, PLAIN_NUMBER, summaryOf, type SummaryFormat, yamlText } from "./rule";
@@ -196,6 +197,75 @@ const isLevel = (t: ProfileType): boolean =>
 	t.sample_type.startsWith("inuse_") ||
 	(["memory", "goroutine", "goroutineleak", "threadcreate"].includes(t.name) && !t.sample_type.startsWith("alloc_"));
 
+/** The labels of the profiles, and the stacks as text with their values. */
+interface TestProfiles {
+	labels: Labels;
+	folded: string[];
+}
+
+/** In which minutes the value is below the limit, and above. */
+interface TestMoments {
+	before: number;
+	until: number;
+	wait: number;
+}
+
+function momentsOf(d: AlertDraft, window: number): TestMoments {
+	const [range, wait] = [window, parseDuration(d.wait) ?? 0].map((x) => Math.ceil(x / INTERVAL_S));
+	const before = range + 5;
+	return { before, until: before + range + wait + 1, wait };
+}
+
+const valuesOf = (m: TestMoments, a: number, b: number) => `${a}x${m.before - 1} ${b}x${m.until - m.before}`;
+
+function printTest(d: AlertDraft, type: ProfileType, inputs: TestProfiles[], m: TestMoments, metric: Labels, value: number): string {
+	const quiet = (minute: number) => `      - eval_time: ${minute}m\n        alertname: ${yamlText(d.name)}\n`;
+	const selector = (labels: Labels) => Object.entries(labels).map(([k, v]) => `${k}=${quote(v)}`).join(", ");
+	const profiles = inputs.map(
+		({ labels, folded }) =>
+			`      - series: ${yamlText(`${type.name}{${selector(labels)}}`)}\n` +
+			`        type: ${[type.sample_type, type.sample_unit, type.period_type, type.period_unit].join(":")}\n` +
+			`        folded: |-\n${folded.map((l) => `          ${l}\n`).join("")}`,
+	);
+	const expected = Object.entries({ ...metric, ...d.labels })
+		.filter(([k]) => k !== "__name__")
+		.map(([k, v]) => `              ${yamlText(k)}: ${yamlText(v)}\n`)
+		.join("");
+	return (
+		`rule_files: [${yamlText(`../${d.name}.yml`)}]\nevaluation_interval: 1m\ntests:\n` +
+		`  - name: ${yamlText(`above ${d.over}${m.wait ? ` for ${d.wait}` : ""}`)}\n    interval: 1m\n` +
+		`    input_profiles:\n${profiles.join("")}` +
+		`    alert_rule_test:\n` +
+		`      # Below the limit; then above it, but not for long enough; then it fires.\n` +
+		quiet(m.before) +
+		(m.wait ? quiet(m.before + m.wait) : "") +
+		quiet(m.until) +
+		`        exp_alerts:\n          - exp_labels:\n${expected || "              {}\n"}` +
+		`            exp_annotations:\n              summary: ` +
+		`${yamlText(summaryOf(d).filled(metric, humanized(value, d.format.function)))}\n`
+	);
+}
+
+/** The type, if profiles of it can be written down. */
+function testableType(type: ProfileType | null): ProfileType {
+	if (!type) throw new Unread("an unknown profile type");
+	if (isLevel(type) === type.delta) throw new Unread("this profile type");
+	return type;
+}
+
+/** The function that costs, and the frames above it that filters want. */
+function testedStack(d: AlertDraft, tree: QueryNode, metric: Labels | null): string[] {
+	const fn = functionIn(d.expr) ?? metric?.function ?? "main";
+	// Stacks as text end a frame there; and template arguments of C++ are not stored.
+	if (fn.includes(";") || /"\}$/.test(fn) || (fn.includes("::") && /[<(]/.test(fn)))
+		throw new Unread("a function with this name");
+	return [...callersAbove(tree), fn].filter((f, i, all) => i === 0 || f !== all[i - 1]);
+}
+
+/** The same stack with another function in it. */
+const besides = (stack: string[]): string =>
+	[...stack.slice(0, -1), stack[stack.length - 1] === "other" ? "rest" : "other"].join(";");
+
 function write(d: AlertDraft, example: Example): string {
 	const { tree } = readQuery(d.expr);
 	const selectors = tree ? profileSelectors(tree) : [];
@@ -203,56 +273,59 @@ function write(d: AlertDraft, example: Example): string {
 	if (!tree || !language().functions.length) throw new Unread("this expression");
 	if (readQuery(d.expr).selectors.length !== 1 || !s) throw new Unread("more than one selector");
 	if (s.offset || s.at) throw new Unread("an offset");
-	const { type } = example;
-	if (!type) throw new Unread("an unknown profile type");
-	if (isLevel(type) === type.delta) throw new Unread("this profile type");
+	const type = testableType(example.type);
 	const over = Number(d.over);
 	const share = calls(tree).some((c) => /_share$/.test(c.name));
 	if (!(over > 0) || (share && over >= 1)) throw new Unread("a limit of 0 or less, or a share of 1 or more");
-	const fn = functionIn(d.expr) ?? example.metric?.function ?? "main";
-	// Stacks as text end a frame there; and template arguments of C++ are not stored.
-	const cut = fn.includes(";") || /"\}$/.test(fn) || (fn.includes("::") && /[<(]/.test(fn));
-	if (cut) throw new Unread("a function with this name");
-	const above = callersAbove(tree);
+	const stack = testedStack(d, tree, example.metric);
 	const low = stacksFor(d.expr, tree, type.delta, over / 2);
 	const high = stacksFor(d.expr, tree, type.delta, share ? (1 + over) / 2 : over * 2);
 	if (!(low.value <= over) || !(high.value > over)) throw new Unread("this limit");
 	const metric = example.metric ?? likelyMetric(tree, s, functionIn(d.expr), example.series);
-	const labels = seriesLabels(s, metric, example);
-	const [window, wait] = [s.range ?? 0, parseDuration(d.wait) ?? 0].map((x) => Math.ceil(x / INTERVAL_S));
-	const before = window + 5;
-	const until = before + window + wait + 1;
-	const stack = [...above, fn].filter((f, i, all) => i === 0 || f !== all[i - 1]);
-	const other = fn === "other" ? "rest" : "other";
-	const values = (a: number, b: number) => `${a}x${before - 1} ${b}x${until - before}`;
-	const folded = [`${stack.join(";")} ${values(low.fn, high.fn)}`];
-	if (share) folded.push(`${[...stack.slice(0, -1), other].join(";")} ${values(low.other, high.other)}`);
-	const selector = Object.entries(labels).map(([k, v]) => `${k}=${quote(v)}`).join(", ");
-	const expected = Object.entries({ ...metric, ...d.labels })
-		.filter(([k]) => k !== "__name__")
-		.map(([k, v]) => `              ${yamlText(k)}: ${yamlText(v)}\n`)
-		.join("");
-	const quiet = (minute: number) => `      - eval_time: ${minute}m\n        alertname: ${yamlText(d.name)}\n`;
-	return (
-		`rule_files: [${yamlText(`../${d.name}.yml`)}]\nevaluation_interval: 1m\ntests:\n` +
-		`  - name: ${yamlText(`above ${d.over}${wait ? ` for ${d.wait}` : ""}`)}\n    interval: 1m\n` +
-		`    input_profiles:\n      - series: ${yamlText(`${type.name}{${selector}}`)}\n` +
-		`        type: ${[type.sample_type, type.sample_unit, type.period_type, type.period_unit].join(":")}\n` +
-		`        folded: |-\n${folded.map((l) => `          ${l}\n`).join("")}` +
-		`    alert_rule_test:\n` +
-		`      # Below the limit; then above it, but not for long enough; then it fires.\n` +
-		quiet(before) +
-		(wait ? quiet(before + wait) : "") +
-		quiet(until) +
-		`        exp_alerts:\n          - exp_labels:\n${expected || "              {}\n"}` +
-		`            exp_annotations:\n              summary: ` +
-		`${yamlText(summaryOf(d).filled(metric, humanized(high.value, d.format.function)))}\n`
-	);
+	const m = momentsOf(d, s.range ?? 0);
+	const folded = [`${stack.join(";")} ${valuesOf(m, low.fn, high.fn)}`];
+	if (share) folded.push(`${besides(stack)} ${valuesOf(m, low.other, high.other)}`);
+	return printTest(d, type, [{ labels: seriesLabels(s, metric, example), folded }], m, metric, high.value);
+}
+
+/** The parts of the newer version below and above the limit, and the part of the older one all the time. */
+function partsOf({ how }: VersionPair, over: number): { base: number; low: number; high: number } {
+	const part = (v: number) => Math.round(v * PARTS);
+	if (how === "points") {
+		const base = Math.min(0.1, (1 - over) / 2);
+		return { base: part(base), low: part(base + over / 2), high: part((base + over + 1) / 2) };
+	}
+	const base = Math.min(0.1, 0.4 / over);
+	return { base: part(base), low: part((base * over) / 2), high: part((base * over + 1) / 2) };
+}
+
+/** Of one version against another: the older one stays as it is, the newer one rises. */
+function writePair(d: AlertDraft, example: Example, pair: VersionPair): string {
+	const { tree, selectors } = readQuery(d.expr);
+	if (!tree || selectors.length !== 2 || profileSelectors(tree).length !== 2) throw new Unread("this expression");
+	const [s] = profileSelectors(tree);
+	if (selectors.some((x) => x.offset || x.at || x.range !== s.range)) throw new Unread("an offset");
+	const type = testableType(example.type);
+	const over = Number(d.over);
+	if (!(over > 0) || (pair.how === "points" && over >= 1)) throw new Unread("this limit");
+	const { base, low, high } = partsOf(pair, over);
+	const value = (fn: number) => (pair.how === "points" ? fn / PARTS - base / PARTS : fn / PARTS / (base / PARTS));
+	if (base < 1 || !(value(low) <= over) || !(value(high) > over)) throw new Unread("this limit");
+	const metric = example.metric ?? likelyMetric(tree, s, functionIn(d.expr), example.series);
+	const stack = testedStack(d, tree, example.metric);
+	const m = momentsOf(d, s.range ?? 0);
+	const input = (version: string, a: number, b: number): TestProfiles => ({
+		labels: { ...seriesLabels(s, metric, example), [VERSION]: version },
+		folded: [`${stack.join(";")} ${valuesOf(m, a, b)}`, `${besides(stack)} ${valuesOf(m, PARTS - a, PARTS - b)}`],
+	});
+	const inputs = [input(pair.next, low, high), input(pair.base, base, base)];
+	return printTest(d, type, inputs, m, metric, value(high));
 }
 
 export function ruleTest(d: AlertDraft, example: Example): RuleTest {
 	try {
-		return { text: write(d, example) };
+		const pair = versionPair(d.expr);
+		return { text: pair ? writePair(d, example, pair) : write(d, example) };
 	} catch (e) {
 		if (!(e instanceof Unread)) throw e;
 		return { none: `No rule test for ${e.message}. Examples: examples/rules/tests.` };

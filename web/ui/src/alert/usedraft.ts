@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useProfileTypes } from "../query/questions";
 import { findSelectors } from "../query/read";
 import { formatSelector } from "../query/text";
+import { againstVersion, newerFirst, VERSION, type VersionPair, versionPair } from "../query/versions";
 import { type Labels, type MatrixElement, resolveType } from "../shared/api";
 import { useApi, useOwnAnswer, useUrl } from "../shared/hooks";
 import { durationSeconds, parseDuration, type Window } from "../shared/timerange";
@@ -10,7 +11,7 @@ import { newAlert, type Patch } from "../shared/urlstate";
 import { alertUnit } from "./alertunit";
 import { firedText, firingsOf } from "./fired";
 import { defaultLimit, limitText } from "./limit";
-import { type AlertDraft, INTERVAL_S, parseLabels, serviceLabel, suggestName } from "./rule";
+import { type AlertDraft, INTERVAL_S, parseLabels, serviceLabel, suggestName, type SummaryFormat } from "./rule";
 import { functionIn, ruleTest } from "./ruletest";
 
 export const WAIT = "5m";
@@ -54,6 +55,31 @@ function useSeries(expr: string, win: Window): { series: Labels | null; loading:
 	return { series: (Array.isArray(found) && found[0]) || null, loading: loaded.loading };
 }
 
+/** The newer and the older version, if the expression selects two and could compare them. */
+function useVersions(expr: string, win: Window): [string, string] | null {
+	const selector = useMemo(() => {
+		const comparable = againstVersion(expr, { how: "points", next: "b", base: "a" });
+		const first = comparable === null ? undefined : findSelectors(expr)[0];
+		return first && { ...first, matchers: first.matchers.filter((m) => m.label !== VERSION) };
+	}, [expr]);
+	const args = {
+		"match[]": selector && (selector.name || selector.matchers.length) ? formatSelector(selector) : undefined,
+		start: String(win.start),
+		end: String(win.end),
+	};
+	const { answer } = useApi<string[]>(selector ? JSON.stringify(args) : null, `label/${VERSION}/values`, args);
+	return useMemo(() => newerFirst(answer?.data ?? []), [answer]);
+}
+
+/** What the limit is where nothing suggests one. */
+const FALLBACK = { points: 0.02, times: 1.5 };
+
+/** How the summary says a comparison of versions. */
+const comparedFormat = (f: SummaryFormat, { how, next, base }: VersionPair): SummaryFormat =>
+	how === "points"
+		? { ...f, suffix: ` more of the total in ${next} than in ${base}` }
+		: { function: "humanize", suffix: ` times its share in ${base} in ${next}` };
+
 /** The element with the largest value, whose labels are those of the example. */
 function largest(lines: MatrixElement[]): Labels | null {
 	const top = (m: MatrixElement) => m.values.reduce((t, [, v]) => Math.max(t, Number(v) || 0), 0);
@@ -78,13 +104,17 @@ export function useAlertDraft() {
 	const types = useProfileTypes();
 	const profile = resolveType(findSelectors(expr)[0]?.name ?? "", types.answer?.data ?? []);
 	const type = profile?.type ?? "";
-	const unit = useMemo(() => alertUnit(expr, type, past.unit), [expr, type, past.unit]);
+	const pair = useMemo(() => versionPair(expr), [expr]);
+	const versions = useVersions(expr, win);
+	// A quotient of shares may be more than all: it is a number.
+	const own = pair?.how === "times" ? "" : past.unit;
+	const unit = useMemo(() => alertUnit(expr, type, own), [expr, type, own]);
 
 	// A link must keep the limit that its sender saw.
 	const typed = get("aover");
 	const suggested = useMemo(
-		() => (past.known ? defaultLimit(past.lines, unit.limit) : null),
-		[past.known, past.lines, unit.limit],
+		() => (past.known ? (defaultLimit(past.lines, unit.limit) ?? (pair && FALLBACK[pair.how])) : null),
+		[past.known, past.lines, unit.limit, pair],
 	);
 	useEffect(() => {
 		if (!typed && suggested !== null) store.patch({ aover: limitText(suggested) }, true);
@@ -111,15 +141,16 @@ export function useAlertDraft() {
 	const subject = fn ?? metric?.function ?? findSelectors(expr)[0]?.name ?? "";
 	const name = get("aname") || suggestName((service && metric?.[service]) || "", subject);
 	const severity = get("aseverity") === NONE ? "" : get("aseverity") || SEVERITY;
-	const own = parseLabels(get("alabels"));
-	const labels: Labels = { ...(severity ? { severity } : {}), ...own };
-	const draft: AlertDraft = { name, expr, over: limitText(over), wait, labels, format: unit.format, subject, known };
+	const more = parseLabels(get("alabels"));
+	const labels: Labels = { ...(severity ? { severity } : {}), ...more };
+	const format = pair ? comparedFormat(unit.format, pair) : unit.format;
+	const draft: AlertDraft = { name, expr, over: limitText(over), wait, labels, format, subject, known };
 	return {
-		...{ draft, fired, unit, past, window: win, over, move, type, severity, fn },
+		...{ draft, fired, unit, past, window: win, over, move, type, severity, fn, pair, versions },
 		/** The texts may still change by what the server answers. */
 		busy: past.loaded.loading || types.loading || loading,
 		labelsText: get("alabels"),
-		labelsWrong: own === null,
+		labelsWrong: more === null,
 		sentence: past.known ? firedText(fired, win) : "",
 		test: ruleTest(draft, { metric, series, type: profile }),
 		set,

@@ -30,7 +30,7 @@ export function useRules(args: Record<string, string>) {
 	const now = useClock();
 	useInterval(REFRESH_S, () => setTick((t) => t + 1));
 	const loaded = useApi<RuleGroups>(`${JSON.stringify(args)} ${tick}`, "rules", args);
-	return { ...loaded, groups: loaded.answer?.data.groups ?? [], now };
+	return { ...loaded, groups: loaded.answer?.data.groups ?? [], now, tick, refresh: () => setTick((t) => t + 1) };
 }
 
 /** When a rule was evaluated, and how long it took. */

@@ -6,6 +6,7 @@ import { Notices, QueryError } from "../shared/notices";
 import { Evaluated, EvaluatedBy, GroupHead, NoRules, RuleDetails, useRules } from "./group";
 import { filterGroups, type Rule } from "./rules";
 import { counted } from "../shared/units";
+import { LastChange, SavedActions, useSaving } from "./saved";
 
 type Kind = "all" | "alerting" | "recording" | "failing";
 
@@ -38,7 +39,8 @@ function RuleRow({ rule: r, now }: { rule: Rule; now: number }) {
 
 export function RulesPage() {
 	const { store, location } = useUrl();
-	const { groups, answer, error, now } = useRules({});
+	const { groups, answer, error, now, tick, refresh } = useRules({});
+	const saving = useSaving(tick, refresh);
 	const kind = (location.params.get("type") ?? "all") as Kind;
 	const shown = filterGroups(groups, location.params.get("filter") ?? "", KEEP[kind] ?? KEEP.all);
 	const rules = groups.flatMap((g) => g.rules);
@@ -67,9 +69,11 @@ export function RulesPage() {
 			{error && <QueryError error={error} sent="" />}
 			<Notices warnings={answer?.warnings ?? []} infos={[]} />
 			<EvaluatedBy data={answer?.data} now={now} />
+			<LastChange of={saving} now={now} />
 			{shown.map((g) => (
 				<section key={`${g.file} ${g.name}`} class="panel group-panel">
 					<GroupHead group={g} now={now} />
+					<SavedActions group={g} of={saving} now={now} />
 					<Scroll label={`Rules of ${g.name}`}>
 						<table class="plain rules">
 							<thead>
