@@ -209,6 +209,13 @@ test("each form of a comparison opens its own two sides", () => {
 			"",
 		],
 		['flat(diff(cpu{version="v2"}[5m], cpu{version="v1"}[5m]), {function="f"}) > 0', {}, V2_V1, false, "f flat"],
+		[
+			'total(diff(merge(rate(cpu{version="v2"}[5m])), merge(rate(cpu{version="v1"}[5m])))) > 0',
+			{},
+			V2_V1,
+			false,
+			"",
+		],
 		['total(diff_normalized(cpu{version="v2"}[5m], cpu{version="v1"}[5m])) > 0', {}, V2_V1, true, ""],
 		['changed(cpu{version="v2"}[5m], cpu{version="v1"}[5m]) > 0.02', { function: "f" }, V2_V1, true, "f flat_share"],
 		[

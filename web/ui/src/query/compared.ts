@@ -38,7 +38,7 @@ export interface MeasuredCost {
 }
 
 /** An expression that gives profiles, and what its surroundings do with them. */
-export interface Part {
+export interface MeasuredPart {
 	node: ExprNode;
 	/** Whether an element of the whole expression has this label from here. */
 	has(label: string): boolean;
@@ -48,8 +48,8 @@ export interface Part {
 }
 
 export interface Pair {
-	next: Part;
-	base: Part;
+	next: MeasuredPart;
+	base: MeasuredPart;
 	/** Whether the expression compares shares, so that totals do not count. */
 	normalized: boolean;
 }
@@ -104,7 +104,7 @@ const needsWindow = (n: ExprNode): boolean =>
 
 /* ---- the profiles of an expression ---- */
 
-type Around = Omit<Part, "node">;
+type Around = Omit<MeasuredPart, "node">;
 
 const ALONE: Around = { has: () => true, subqueries: [], cost: null };
 
@@ -134,7 +134,7 @@ function aroundChild(n: ExprNode, c: ExprNode, around: Around): Around {
 }
 
 /** The outermost expressions that give profiles. */
-export function profileParts(n: ExprNode, typeOf: TypeOf, around: Around = ALONE): Part[] {
+export function profileParts(n: ExprNode, typeOf: TypeOf, around: Around = ALONE): MeasuredPart[] {
 	const asks = (s: ExprNode) => typeOf(calledName(s)) !== "";
 	if (isSelector(n))
 		return n.valueTypes.includes("profiles") && asks(n) ? [{ node: n, ...around }] : [];
@@ -147,7 +147,7 @@ export function profileParts(n: ExprNode, typeOf: TypeOf, around: Around = ALONE
 }
 
 /** The window of the profiles if the whole expression is evaluated at `at` (seconds). */
-export function partWindow({ node, subqueries }: Part, at: number): Window {
+export function partWindow({ node, subqueries }: MeasuredPart, at: number): Window {
 	let [start, end] = [at, at];
 	const move = (n: ExprNode, width: number) => {
 		if (typeof n.timestamp === "number") start = end = n.timestamp / 1000;
@@ -163,7 +163,7 @@ export function partWindow({ node, subqueries }: Part, at: number): Window {
 /* ---- pairs ---- */
 
 /** What a part reads, without its filters: a function's cost and the total of all read the same. */
-function readsOf(p: Part): string {
+function readsOf(p: MeasuredPart): string {
 	const of = (s: ExprNode) => {
 		const matchers = (s.matchers ?? []).map((m) => [m.name, m.type, m.value]);
 		return [s.name, matchers.sort(), s.range, s.offset, s.timestamp];
@@ -172,7 +172,7 @@ function readsOf(p: Part): string {
 }
 
 /** The type of the profiles of a part. */
-function partType(p: Part, typeOf: TypeOf): string {
+function partType(p: MeasuredPart, typeOf: TypeOf): string {
 	return selectorsIn(p.node).map((s) => typeOf(calledName(s))).find(Boolean) ?? "";
 }
 
@@ -194,14 +194,19 @@ function pairOfSides(n: ExprNode, { at, typeOf }: Evaluation, around: Around): P
 	return late ? { next: base, base: next, normalized } : { next, base, normalized };
 }
 
-/** Both arguments of `diff` and `changed`. */
-function pairOfCall(n: ExprNode, around: Around): Pair | null {
+/** Both arguments of `diff` and `changed`; of a rate, the profiles that it is of. */
+function pairOfCall(n: ExprNode, { typeOf }: Evaluation, around: Around): Pair | null {
 	const [, of, normal] = /^(diff|changed)(_normalized|_interval)?$/.exec(funcOf(n)) ?? [];
 	const [next, base] = n.args ?? [];
 	if (!of || !next || !base) return null;
 	const cost: MeasuredCost | null = of === "changed" ? { of: "flat", share: true } : around.cost;
-	const part = (node: ExprNode): Part => ({ ...around, node: inside(node), cost });
-	return { next: part(next), base: part(base), normalized: of === "changed" || normal !== undefined };
+	const part = (node: ExprNode): MeasuredPart | undefined =>
+		nodesOf(node, needsWindow).length > 0
+			? profileParts(node, typeOf, { ...around, cost })[0]
+			: { ...around, node: inside(node), cost };
+	const [left, right] = [part(next), part(base)];
+	if (!left || !right) return null;
+	return { next: left, base: right, normalized: of === "changed" || normal !== undefined };
 }
 
 /** The outermost comparison of profiles with others of the same type. */
@@ -209,7 +214,7 @@ function outermostPair(n: ExprNode, of: Evaluation, around: Around = ALONE): Pai
 	const own =
 		n.type === "binaryExpr" && COMPARES.has(n.op ?? "")
 			? pairOfSides(n, of, around)
-			: pairOfCall(n, around);
+			: pairOfCall(n, of, around);
 	if (own) return own;
 	for (const c of nodeChildren(n)) {
 		const found = outermostPair(c, of, aroundChild(n, c, around));
@@ -219,9 +224,9 @@ function outermostPair(n: ExprNode, of: Evaluation, around: Around = ALONE): Pai
 }
 
 /** The same profiles at two times, as in `topk(9, A) unless topk(9, A offset 1d)`. */
-function pairOfTimes(parts: Part[], at: number, text: (n: ExprNode) => string): Pair | null {
+function pairOfTimes(parts: MeasuredPart[], at: number, text: (n: ExprNode) => string): Pair | null {
 	const [first] = parts;
-	const end = (p: Part) => partWindow(p, at).end;
+	const end = (p: MeasuredPart) => partWindow(p, at).end;
 	const other = parts.find((p) => end(p) !== end(first) && text(p.node) === text(first.node));
 	if (!other) return null;
 	const [next, base] = end(other) < end(first) ? [first, other] : [other, first];
@@ -234,7 +239,7 @@ function pairOfTimes(parts: Part[], at: number, text: (n: ExprNode) => string): 
  */
 export function comparedPair(
 	tree: ExprNode,
-	parts: Part[],
+	parts: MeasuredPart[],
 	of: Evaluation,
 	text: (n: ExprNode) => string,
 ): Pair | null {

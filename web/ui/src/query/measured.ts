@@ -9,7 +9,7 @@ import {
 	madeLabels,
 	type MeasuredCost,
 	namedFunction,
-	type Part,
+	type MeasuredPart,
 	partWindow,
 	profileParts,
 	selectorsIn,
@@ -113,11 +113,11 @@ export function measured(
 	if (parts.length === 0) return null;
 	const made = madeLabels(tree);
 	const text = new Text(expr);
-	const matchOf = (p: Part): Labels =>
+	const matchOf = (p: MeasuredPart): Labels =>
 		Object.fromEntries(Object.entries(labels).filter(([k]) => !made.has(k) && p.has(k)));
-	const textOf = (p: Part, windows: boolean): string =>
+	const textOf = (p: MeasuredPart, windows: boolean): string =>
 		text.with(ungroupedNode(p.node, matchOf(p)), matchOf(p), windows);
-	const side = (p: Part): MeasuredSide => ({ query: textOf(p, false), ...partWindow(p, at) });
+	const side = (p: MeasuredPart): MeasuredSide => ({ query: textOf(p, false), ...partWindow(p, at) });
 	const pair = comparedPair(tree, parts, { at, typeOf }, (n) => text.with(n, {}, false));
 	const part = pair?.next ?? parts[0];
 	const next = side(part);
