@@ -65,12 +65,9 @@ try {
   await point(at, false);
   await frame(1800);
   await click(page.getByRole('link', { name: 'Compare', exact: true }));
-  await page.getByRole('button', { name: 'More', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'version v2 against v1' }).waitFor();
   await page.waitForLoadState('networkidle');
   await frame(1000);
-  await click(page.getByRole('button', { name: 'More', exact: true }));
-  await page.getByRole('button', { name: 'version v2 against v1' }).waitFor();
-  await frame(900);
   await click(page.getByRole('button', { name: 'version v2 against v1' }));
   await page.getByText('called only by').waitFor();
   await page.waitForLoadState('networkidle');

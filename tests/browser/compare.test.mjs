@@ -4,6 +4,7 @@ import test, { after } from "node:test";
 import {
 	addressHas,
 	closeBrowser,
+	editComparison,
 	FLEET,
 	fixedWindow,
 	flameReady,
@@ -194,6 +195,7 @@ test("a link's labels are in the fields; one button compares what was typed", as
 	const w = await fixedWindow(120);
 	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
 	const field = (name) => page.getByRole("combobox", { name, exact: true });
+	await editComparison(page);
 	await field("Base value").waitFor();
 	const values = async () =>
 		Promise.all(
@@ -204,6 +206,7 @@ test("a link's labels are in the fields; one button compares what was typed", as
 	await page.getByRole("textbox", { name: "Base query", exact: true }).fill('cpu{job="demo"}');
 	await page.getByRole("button", { name: "Compare", exact: true }).click();
 	await addressHas(page, { base: 'cpu{job="demo"}', new: V2, shift: "0" });
+	await editComparison(page);
 	assert.deepEqual(await values(), ["version", "", "v2"]);
 	await page.goBack();
 	await addressHas(page, { base: V1 });
@@ -224,17 +227,17 @@ test("the controls take at most a fifth of the screen; a preset shows the compar
 	]) {
 		const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" }, { viewport });
 		await chartsReady(page);
-		const { height } = await page.locator(".controls").boundingBox();
+		const { height } = await page.getByRole("region", { name: "What is compared" }).boundingBox();
 		assert.ok(height <= viewport.height / 5, `${viewport.width}: ${height} px`);
 		const { y } = await page.getByRole("region", { name: "Verdict" }).boundingBox();
 		assert.ok(y < viewport.height / 3, `the verdict begins at ${y} px`);
-		if (viewport.width < 1240) {
-			await page.locator(".more-choices").click();
-			await page.getByRole("button", { name: "Normalized" }).click();
-			await page.waitForURL(/[?&]norm=1/);
-			await page.getByRole("button", { name: "This hour against yesterday" }).click();
-			await page.getByRole("button", { name: "Normalized" }).waitFor({ state: "hidden" });
-		}
+		await editComparison(page);
+		await page.getByRole("button", { name: "Normalized", exact: true }).click();
+		await page.waitForURL(/[?&]norm=1/);
+		await page.getByRole("button", { name: "Normalized", exact: true }).waitFor({ state: "hidden" });
+		await editComparison(page);
+		await page.getByRole("button", { name: "This hour against yesterday" }).click();
+		await page.getByRole("button", { name: "Normalized", exact: true }).waitFor({ state: "hidden" });
 		assert.deepEqual(problems, []);
 	}
 });
@@ -243,7 +246,8 @@ test("normalized totals: new is scaled to base, and the page says by how much", 
 	const w = await fixedWindow(240);
 	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
 	await totalsReady(page);
-	await page.getByRole("button", { name: "Normalized" }).click();
+	await editComparison(page);
+	await page.getByRole("button", { name: "Normalized", exact: true }).click();
 	await page.waitForURL(/[?&]norm=1/);
 	await page.waitForFunction(() => (window.__epi.totals()?.factor ?? 1) !== 1);
 	const got = await totals(page);
@@ -300,11 +304,13 @@ test("presets are addresses", async (t) => {
 	await chartsReady(page);
 	const marks = async () => [await chart(page, "base"), await chart(page, "new")].map((c) => c.mark);
 	const press = async (name, ready) => {
+		await editComparison(page);
 		await page.getByRole("button", { name, exact: true }).click();
 		await page.waitForFunction(ready);
 		const [b, n] = await marks();
 		await addressHas(page, { base: V2 });
-		assert.ok(await page.getByRole("button", { name, exact: true }).getAttribute("aria-pressed"));
+		await editComparison(page);
+		assert.equal(await page.getByRole("button", { name, exact: true }).getAttribute("aria-pressed"), "true");
 		return { b, n, width: n.end - n.start, away: n.start - b.start };
 	};
 	const seconds = (k) => (k.b.end - k.b.start === k.width ? k.away : NaN);
@@ -333,6 +339,7 @@ test("before against after a point, chosen on the new side's chart", async (t) =
 	const { page, problems } = await open(t, { new: V2, base: V2, ...w });
 	await chartsReady(page);
 	const before = await chart(page, "new");
+	await editComparison(page);
 	await page.getByRole("button", { name: "Before against after a point" }).click();
 	await page.locator(".compare.picking").waitFor();
 	const i = before.times.findIndex(

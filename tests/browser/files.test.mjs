@@ -8,6 +8,7 @@ import {
 	comes,
 	cutOff,
 	drawn,
+	editComparison,
 	FLEET,
 	fixedWindow,
 	flameReady,
@@ -154,6 +155,7 @@ test("a file is compared with production", async (t) => {
 	await verdict(page).waitFor();
 	await page.locator(".is-diff .vtable-body > div").first().waitFor();
 	// The other side is a query like any other.
+	await editComparison(page);
 	await page.getByLabel("Base query").fill('cpu{job="demo",version="v1"}');
 	const compare = page.getByRole("button", { name: "Compare", exact: true });
 	await compare.click();
@@ -163,6 +165,7 @@ test("a file is compared with production", async (t) => {
 		// In a window in which the fleet hardly ran, chance moves another function more.
 		assert.ok(tries < 12, await verdict(page).innerText());
 		await page.waitForTimeout(10000);
+		await editComparison(page);
 		await compare.click();
 	}
 	assert.deepEqual(problems, []);

@@ -165,6 +165,12 @@ export function cutOff() {
 		.map((e) => `${e.tagName}.${e.className}`);
 }
 
+/** Opens the editor of Compare, unless it is open. */
+export async function editComparison(page) {
+	const line = page.getByRole("button", { name: /^Edit the comparison/ });
+	if ((await line.getAttribute("aria-expanded")) === "false") await line.click();
+}
+
 /* ---- the flame graph ---- */
 
 export const drawn = (page) => page.evaluate(() => window.__epi.drawn());

@@ -5,6 +5,7 @@ import {
 	closeBrowser,
 	decode,
 	drawn,
+	editComparison,
 	explore,
 	fixedWindow,
 	flameReady,
@@ -350,6 +351,7 @@ test("each side of a comparison completes from its own window", async (t) => {
 		t,
 		"compare?" + new URLSearchParams({ new: "cpu", base: "cpu", ...w, shift: "prev" }),
 	);
+	await editComparison(page);
 	const side = page.getByRole("textbox", { name: "Base query", exact: true });
 	await side.focus();
 	await page.keyboard.press("End");

@@ -354,6 +354,12 @@ async function judgedIntervals(sides, seconds) {
 	}
 }
 
+/** 1.38 is 1.4: a bound is rounded up. */
+function twoDigitsUp(points) {
+	const unit = 10 ** (Math.floor(Math.log10(points)) - 1);
+	return Number((Math.ceil(points / unit) * unit).toPrecision(2));
+}
+
 test("a difference says of each function: changed, at most so much, or not enough data", async (t) => {
 	const sides = { new: 'cpu{job="demo",version="v2"}', base: 'cpu{job="demo",version="v1"}' };
 	const { w, data, infos } = await judgedIntervals(sides, 120);
@@ -381,7 +387,7 @@ test("a difference says of each function: changed, at most so much, or not enoug
 	const [from, to] = [Number(low[0].value[1]), high.get(first.function)];
 	const want = {
 		changed: `${(50 * Math.abs(from + to)).toFixed(2)} pp`,
-		"not changed": `< ${(100 * Math.max(-from, to)).toFixed(2)} pp`,
+		"not changed": `< ${twoDigitsUp(100 * Math.max(-from, to))} pp`,
 		"cannot tell": "not enough data yet",
 	}[first.verdict];
 	const row = rows.filter({ has: page.getByTitle(first.function, { exact: true }) });

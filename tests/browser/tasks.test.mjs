@@ -280,6 +280,30 @@ scrape_configs:
 	await shot(v.page, "task-10-down");
 });
 
+test("11. either side of a difference", async (t) => {
+	const { v, data } = await regression(t);
+	const [{ left_total: base, right_total: next }] = data.result;
+	await drawnTotal(v.page, base + next);
+	await v.click(v.page.getByRole("button", { name: "Base alone" }));
+	await drawnTotal(v.page, base);
+	v.done();
+	await shot(v.page, "task-11-side");
+});
+
+test("12. the graph of a service in full screen", async (t) => {
+	const v = await visit(t);
+	await v.click(service(v.page));
+	await v.page.getByRole("img", { name: /Flame graph/ }).waitFor();
+	await v.click(v.page.getByRole("button", { name: "Full screen" }));
+	await comes(
+		() => v.page.locator(".results").evaluate((e) => [e.clientWidth === innerWidth, e.clientHeight === innerHeight]),
+		[true, true],
+		"the result fills the window",
+	);
+	v.done();
+	await shot(v.page, "task-12-full");
+});
+
 /** What is pressed is noticed a moment later. */
 async function noticed(v, message) {
 	for (let i = 0; i < WAIT_MS / 50; i++) {

@@ -142,3 +142,34 @@ test("the fields of a label show the link's own values", () => {
 			labelled: false,
 		});
 });
+
+test("a comparison in one line: what both sides have once, what differs twice", () => {
+	const { sidesText } = page.sidestext;
+	const at = (n, b, more = {}) => ({
+		next: { start: n[0], end: n[1] },
+		base: { start: b[0], end: b[1] },
+		...{ point: null, shift: "0", ...more },
+	});
+	const same = at([1000, 1300], [1000, 1300]);
+	const before = at([1000, 1300], [700, 1000], { shift: "prev" });
+	for (const [next, base, sides, both, n, b] of [
+		['cpu{job="a",version="v2"}', 'cpu{version="v1",job="a"}', same, 'cpu{job="a"}', 'version="v2"', 'version="v1"'],
+		['merge(cpu{job="a"})', "cpu", same, "cpu", 'job="a"', "all"],
+		["cpu", "memory", same, "", "cpu", "memory"],
+		['cpu{job="a"}', 'memory{job="a",pod="b"}', same, '{job="a"}', "cpu", 'memory pod="b"'],
+		['cpu{job=~"a"}', 'cpu{job="a"}', same, "cpu", 'job=~"a"', 'job="a"'],
+		['focus(cpu, "f")', "cpu", same, "", 'focus(cpu, "f")', "cpu"],
+		['file("a.pb")', "cpu", same, "", 'file("a.pb")', "cpu"],
+		["cpu", "cpu", same, "cpu", "all", "the same"],
+		['cpu{job="a"}', 'cpu{job="a"}', before, 'cpu{job="a"}', "last 5m", "the 5m before"],
+		["cpu", "cpu", at([90000, 90300], [3600, 3900], { shift: "1d" }), "cpu", "last 5m", "1d before"],
+		['cpu{version="v2"}', 'cpu{version="v1"}', before, "cpu", 'version="v2" last 5m', 'version="v1" the 5m before'],
+	])
+		assert.deepEqual(sidesText(next, base, sides, true), { both, next: n, base: b }, `${next} | ${base}`);
+	const free = sidesText("cpu", "cpu", at([1000, 1300], [100, 200], { shift: "own" }), false);
+	assert.match(free.next, /^1970-01-01 .*:16:40 – .*:21:40/);
+	assert.match(free.base, /^1970-01-01 .*:01:40 – .*:03:20/);
+	const point = sidesText("cpu", "cpu", at([1000, 1300], [700, 1000], { shift: "point", point: 1000 }), false);
+	assert.match(point.next, /^5m after 1970-01-01 .*:16:40/);
+	assert.equal(point.base, "5m before");
+});

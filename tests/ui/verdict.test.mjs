@@ -23,6 +23,21 @@ const answer = [
 	...pair("main.loud", "cannot tell", -0.06, 0.092),
 ];
 
+test("a bound has two digits and is rounded up", () => {
+	for (const [high, words] of [
+		[0.0138, "< 1.4 pp"],
+		[0.012, "< 1.2 pp"],
+		[0.01201, "< 1.3 pp"],
+		[0.0951, "< 9.6 pp"],
+		[0.0996, "< 10 pp"],
+		[0.153, "< 16 pp"],
+		[0.00871, "< 0.88 pp"],
+		[0.00004, "< 0.01 pp"],
+		[0, "< 0.01 pp"],
+	])
+		assert.equal(verdict.wordsOf({ verdict: "not changed", low: -high / 2, high }), words);
+});
+
 test("verdicts in words", () => {
 	const changes = verdict.changesOf(answer);
 	assert.equal(changes.size, 6);
@@ -31,7 +46,7 @@ test("verdicts in words", () => {
 		["main.gone", "−4.00 pp", "−5.00 pp and −3.00 pp"],
 		["main.slow", "+6.40 pp, rising", "+4.20 pp and +8.60 pp"],
 		["main.less", "−7.00 pp, falling", "−8.00 pp and −6.00 pp"],
-		["main.calm", "< 1.20 pp", "−0.40 pp and +1.20 pp"],
+		["main.calm", "< 1.2 pp", "−0.40 pp and +1.20 pp"],
 		["main.loud", "not enough data yet", "−6.00 pp and +9.20 pp"],
 	]) {
 		assert.equal(verdict.wordsOf(changes.get(name)), words);

@@ -1,6 +1,7 @@
 // The keys of the page: those that work everywhere, and a dialog that lists them all.
 import { useEffect, useRef } from "preact/hooks";
 import { IconX } from "./shared/icons";
+import { pressFullScreen } from "./shared/layout";
 import { attached } from "./shared/must";
 import "./help.css";
 
@@ -46,7 +47,9 @@ export function usePageKeys(keys: Keys): void {
 			else if (e.key === "?") docs();
 			else if (e.key === "k") list();
 			else if (e.key === "g") jumping = performance.now() + JUMP_MS;
-			else if (e.key !== "/" || !focusPageSearch()) return;
+			else if (e.key === "f") {
+				if (!pressFullScreen()) return;
+			} else if (e.key !== "/" || !focusPageSearch()) return;
 			e.preventDefault();
 		};
 		document.addEventListener("keydown", onKey);
@@ -106,6 +109,7 @@ const PLACES: [title: string, entries: Entry[]][] = [
 			["Enter", "zoom in"],
 			["Escape", "zoom out"],
 			["Home", "the root"],
+			["f", "full screen; Escape leaves"],
 			["Shift F10", "actions on the function"],
 			["Alt click", "highlight a function everywhere"],
 		],

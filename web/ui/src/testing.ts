@@ -4,6 +4,7 @@ export * as blame from "./result/blame";
 export * as candidates from "./query/candidates";
 export * as cluster from "./cluster/cluster";
 export * as compare from "./compare/sides";
+export * as sidestext from "./compare/sidestext";
 export * as causes from "./fleet/causes";
 export * as complete from "./query/complete";
 export * as costchart from "./chart/costchart";

@@ -11,7 +11,7 @@ import { useTheme } from "../shared/theme";
 import type { Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import { Legend } from "./legend";
-import { DRAG_MIN_PX, type PlotFrame, lineColor, LINES_MAX, type Plot, plotOptions, zonesOf } from "./plot";
+import { DRAG_MIN_PX, type PlotFrame, LINES_MAX, type Plot, plotColor, plotOptions, zonesOf } from "./plot";
 import {
 	type Aligned,
 	alignSeries,
@@ -41,6 +41,8 @@ export interface ChartProps {
 	yMax?: number;
 	/** The mean of a line, in words; "" if it is not known. */
 	meanOf?(metric: Labels): string;
+	/** The colour of a single line, `rgb(r,g,b)`. */
+	color?: string;
 	/** The tooltip of a line's name: what a press does; "" for nothing. */
 	pickHint?(metric: Labels): string;
 	/** Its name in window.__epi. */
@@ -167,6 +169,7 @@ function published(u: uPlot, p: Plot, { mark, step }: ChartProps, cursor: number
 	return {
 		times: p.data.times,
 		labels: p.data.labels,
+		colors: p.data.labels.map((_, i) => plotColor(p, i)),
 		columns: p.data.columns.map(numbers),
 		drawn: p.drawn.map(numbers),
 		isolated: p.drawn.map(isolatedPoints),
@@ -183,7 +186,7 @@ function published(u: uPlot, p: Plot, { mark, step }: ChartProps, cursor: number
 }
 
 export function Chart(props: ChartProps) {
-	const { matrix, unit, window: win, step, height = 150, yMax } = props;
+	const { matrix, unit, window: win, step, height = 150, yMax, color } = props;
 	const theme = useTheme();
 	const box = useRef<HTMLDivElement>(null);
 	const plot = useRef<uPlot | null>(null);
@@ -207,7 +210,7 @@ export function Chart(props: ChartProps) {
 	useLayoutEffect(() => {
 		const el = attached(box);
 		const drawn = stacked ? stackColumns(data.columns) : data.columns;
-		const p: Plot = { data, drawn, stacked, unit, window: win, yMax, theme };
+		const p: Plot = { data, drawn, stacked, unit, window: win, yMax, theme, color };
 		const options = plotOptions(p, { width: el.clientWidth, height }, {
 			mark: () => latest.current.mark,
 			select: (a, b, zoom) => latest.current.onSelect(a, b, zoom),
@@ -224,7 +227,7 @@ export function Chart(props: ChartProps) {
 			publish(name, null);
 			u.destroy();
 		};
-	}, [data, yMax, theme, height, zone]);
+	}, [data, yMax, theme, height, zone, color]);
 	useEffect(() => plot.current?.redraw(false), [props.mark?.start, props.mark?.end]);
 	useResize(box, plot, height);
 
@@ -256,7 +259,7 @@ export function Chart(props: ChartProps) {
 			{data.labels.length > 1 && (
 				<Legend
 					data={data}
-					color={(i) => lineColor(data, i, theme)}
+					color={(i) => plotColor({ data, theme, color }, i)}
 					focused={focused}
 					more={stacked ? 0 : matrix.length - LINES_MAX}
 					meanOf={props.meanOf}

@@ -17,6 +17,8 @@ export interface Plot {
 	/** The top of the scale, if two charts share it. */
 	yMax?: number;
 	theme: Theme;
+	/** The colour of a single line and of the marked window, where it says which side of a comparison it is. */
+	color?: string;
 }
 
 export interface PlotEvents {
@@ -66,12 +68,16 @@ export function lineColor(data: Aligned, i: number, theme: Theme): string {
 	return seriesColor(i === data.rest ? -1 : i, theme);
 }
 
-function fillColor(data: Aligned, i: number, theme: Theme, alpha: number): string {
-	return lineColor(data, i, theme).replace("rgb(", "rgba(").replace(")", `,${alpha})`);
-}
+/** The colour of a line: its own, unless it is the only one and the chart has a colour. */
+export const plotColor = ({ data, theme, color }: Pick<Plot, "data" | "theme" | "color">, i: number): string =>
+	color && data.columns.length === 1 ? color : lineColor(data, i, theme);
+
+const withAlpha = (color: string, alpha: number): string =>
+	color.replace("rgb(", "rgba(").replace(")", `,${alpha})`);
 
 /** The tooltip, in plain DOM because it moves with the pointer. Names are text, never markup. */
-function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.Plugin {
+function tooltipPlugin(p: Plot, events: PlotEvents): uPlot.Plugin {
+	const { data, unit } = p;
 	const box = document.createElement("div");
 	box.className = "chart-tip";
 	const line = (cls: string, text: string) => {
@@ -95,7 +101,7 @@ function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.P
 		box.replaceChildren(line("tip-time", formatClock(data.times[idx])));
 		for (const r of rows.slice(0, TOOLTIP_ROWS)) {
 			const dot = line("dot", "");
-			dot.style.background = lineColor(data, r.i, theme);
+			dot.style.background = plotColor(p, r.i);
 			box.append(dot, line("tip-name", r.label), line("tip-value", unit.format(r.v)));
 		}
 		if (rows.length > TOOLTIP_ROWS)
@@ -118,7 +124,7 @@ function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.P
 }
 
 /** Draws the marked window. Its edges are drawn even if it is narrower than a pixel. */
-function markPlugin({ theme }: Plot, events: PlotEvents): uPlot.Plugin {
+function markPlugin({ theme, color }: Plot, events: PlotEvents): uPlot.Plugin {
 	return {
 		hooks: {
 			drawClear: (u) => {
@@ -131,9 +137,11 @@ function markPlugin({ theme }: Plot, events: PlotEvents): uPlot.Plugin {
 				if (x0 > right || x1 < bbox.left) return;
 				const edge = devicePixelRatio;
 				ctx.save();
-				ctx.fillStyle = theme === "dark" ? "rgba(240,128,60,.16)" : "rgba(224,104,40,.13)";
+				const dark = theme === "dark";
+				const own = color ? withAlpha(color, dark ? 0.18 : 0.14) : null;
+				ctx.fillStyle = own ?? (dark ? "rgba(240,128,60,.16)" : "rgba(224,104,40,.13)");
 				ctx.fillRect(x0, bbox.top, x1 - x0, bbox.height);
-				ctx.fillStyle = theme === "dark" ? "#f0803c" : "#d9622b";
+				ctx.fillStyle = color ?? (dark ? "#f0803c" : "#d9622b");
 				ctx.fillRect(x0, bbox.top, edge, bbox.height);
 				ctx.fillRect(Math.max(x0, x1 - edge), bbox.top, edge, bbox.height);
 				ctx.restore();
@@ -212,21 +220,22 @@ function axes(unit: ChartUnit, theme: Theme): uPlot.Axis[] {
 	];
 }
 
-function lines({ data, drawn, stacked, theme }: Plot): uPlot.Series[] {
+function lines(p: Plot): uPlot.Series[] {
+	const { data, drawn, stacked } = p;
 	const single = data.columns.length === 1;
 	const alpha = stacked ? 0.5 : 0.12;
 	return data.labels.map((label, i) => {
 		const alone = isolatedPoints(drawn[i]);
 		return {
 			label,
-			stroke: lineColor(data, i, theme),
+			stroke: plotColor(p, i),
 			width: single ? 1.75 : stacked ? 1 : 1.5,
-			fill: single || stacked ? fillColor(data, i, theme, alpha) : undefined,
+			fill: single || stacked ? withAlpha(plotColor(p, i), alpha) : undefined,
 			points: {
 				show: false,
 				filter: () => (alone.length ? alone : null),
 				size: 6,
-				fill: lineColor(data, i, theme),
+				fill: plotColor(p, i),
 			},
 		};
 	});

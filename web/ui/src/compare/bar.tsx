@@ -1,12 +1,14 @@
-// The controls of Compare: windows, presets, two values of a label, Normalized.
+// The controls of Compare: one line that says what is compared, and the editor that it opens.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { selectorsOf } from "../query/labels";
 import { Segmented, Select } from "../shared/fields";
 import { useApi, useOutside } from "../shared/hooks";
 import { IconDown, IconSwap } from "../shared/icons";
+import { FoldButton } from "../shared/layout";
 import { TimePicker } from "../shared/timepicker";
-import { formatClock, formatDuration, type TimeRange, trimMs } from "../shared/timerange";
+import { describeRange, formatClock, formatDuration, formatSpan, type TimeRange, trimMs } from "../shared/timerange";
+import type { Patch } from "../shared/urlstate";
 import { type QueriesDraft, LabelFields, Queries, useQueriesDraft } from "./queries";
 import {
 	chooseRange,
@@ -19,6 +21,7 @@ import {
 	swapped,
 	withLabels,
 } from "./sides";
+import { sidesText } from "./sidestext";
 import "./bar.css";
 
 export interface CompareBarProps {
@@ -32,6 +35,12 @@ export interface CompareBarProps {
 	picking: boolean;
 	onPicking(on: boolean): void;
 	changed(p: Record<string, string | null>): void;
+	/** The charts are folded: more room for the graph. */
+	folded: boolean;
+	/** Folds without asking anew. */
+	patch(p: Patch): void;
+	/** The question, below the queries. */
+	asked: ComponentChildren;
 	/** Behind the presets. */
 	children?: ComponentChildren;
 }
@@ -76,7 +85,6 @@ function Presets(props: CompareBarProps & { label: string }) {
 	const now = () => Math.floor(Date.now() / 1000);
 	return (
 		<div class="presets" role="group" aria-label="Presets">
-			<TwoValues {...props} />
 			{COMPARE_PRESETS.map((p) => (
 				<button
 					key={p.text}
@@ -97,11 +105,6 @@ function Presets(props: CompareBarProps & { label: string }) {
 				Before against after a point
 			</button>
 			{props.children}
-			{picking && (
-				<span class="faint" role="status">
-					Click a point on a chart below. Escape cancels.
-				</span>
-			)}
 		</div>
 	);
 }
@@ -132,17 +135,11 @@ function BaseWindow({ sides, changed }: Pick<CompareBarProps, "sides" | "changed
 
 interface ChoicesProps extends CompareBarProps {
 	draft: QueriesDraft;
-	/** A preset was chosen: whoever did so wants to see the comparison. */
-	onPreset(): void;
 }
 
-/** The choices beside the window and the queries; on a narrow screen behind a button. */
+/** The choices beside the window and the queries. */
 function Choices(props: ChoicesProps) {
-	const { sides, next, base, normalized, draft, changed, onPreset } = props;
-	const choosePreset = (patch: Record<string, string | null>) => {
-		onPreset();
-		changed(patch);
-	};
+	const { sides, next, base, normalized, draft, changed } = props;
 	return (
 		<>
 			<div class="row wrap">
@@ -171,42 +168,91 @@ function Choices(props: ChoicesProps) {
 				<span class="spacer" />
 				<LabelFields pair={draft.pair} onPair={draft.setPair} />
 			</div>
-			<Presets {...props} changed={choosePreset} label={draft.pair.label} />
+			<Presets {...props} label={draft.pair.label} />
 		</>
 	);
 }
 
+function Mark({ kind, text }: { kind: "base" | "new"; text: string }) {
+	return (
+		<span class={`line-side ${kind}`}>
+			<i class="side-mark" />
+			{kind === "base" ? "Base" : "New"} <code>{text}</code>
+		</span>
+	);
+}
+
+/** What is compared. A press opens the editor. */
+function LineText({ props, open, onOpen }: { props: CompareBarProps; open: boolean; onOpen(): void }) {
+	const { sides, range, next, base, normalized } = props;
+	const text = sidesText(next, base, sides, range.kind === "relative");
+	return (
+		<button
+			type="button"
+			class="line-text"
+			aria-expanded={open}
+			title={`New: ${next}, ${formatSpan(sides.next)}\nBase: ${base}, ${formatSpan(sides.base)}`}
+			onClick={onOpen}
+		>
+			<span class="visually-hidden">Edit the comparison: </span>
+			{text.both && <code class="line-both">{text.both}</code>}
+			<Mark kind="new" text={text.next} />
+			<span class="faint">against</span>
+			<Mark kind="base" text={text.base} />
+			{normalized && <span class="faint">normalized</span>}
+			{range.kind === "relative" && <span class="faint line-time">{describeRange(range)}</span>}
+			<IconDown />
+		</button>
+	);
+}
+
 export function CompareBar(props: CompareBarProps) {
-	const { sides, range, next, base, params, picking, changed } = props;
-	const [more, setMore] = useState(false);
-	const box = useOutside(more, () => setMore(false));
-	useEffect(() => setMore(false), [picking]);
+	const { sides, range, next, base, params, picking, changed, folded, patch } = props;
+	const [open, setOpen] = useState(false);
+	const text = useRef<HTMLDivElement>(null);
+	const close = () => {
+		// The focus returns to the line, unless a press moved it elsewhere.
+		if (box.current?.querySelector(".choices")?.contains(document.activeElement))
+			text.current?.querySelector("button")?.focus();
+		setOpen(false);
+	};
+	const box = useOutside(open, close);
+	// A point is chosen on the charts, which the editor would cover.
+	useEffect(() => setOpen(false), [picking]);
 	const draft = useQueriesDraft({ next, base }, params.get("by"));
 	const aside = formatDuration(Math.round(sides.next.end - sides.next.start));
+	/** Whoever chose something wants to see the comparison. */
+	const chosen = (p: Patch) => {
+		close();
+		changed(p);
+	};
 	const onCompare = (n: string, b: string, labelled: boolean) =>
-		changed({ ...(labelled ? chooseShift(sides, "0") : {}), base: b, new: n });
+		chosen({ ...(labelled ? chooseShift(sides, "0") : {}), base: b, new: n });
+	const label = draft.pair.label;
 	return (
-		<section class="panel controls">
-			<div class="windows" ref={box}>
+		<section class="panel compare-line" aria-label="What is compared" ref={box}>
+			<div class="line" ref={text}>
+				<LineText props={props} open={open} onOpen={() => (open ? close() : setOpen(true))} />
+				{picking ? (
+					<span class="faint" role="status">
+						Click a point on a chart below. Escape cancels.
+					</span>
+				) : (
+					<TwoValues {...props} label={label} />
+				)}
+				<span class="spacer" />
 				<TimePicker
 					range={range}
 					text={sides.point === null ? undefined : `${aside} on each side`}
 					onChange={(r) => changed(chooseRange(sides, r))}
 				/>
-				<button
-					type="button"
-					class="more-choices"
-					aria-expanded={more}
-					onClick={() => setMore(!more)}
-				>
-					More
-					<IconDown />
-				</button>
-				<div class={more ? "choices open" : "choices"}>
-					<Choices {...props} draft={draft} onPreset={() => setMore(false)} />
-				</div>
+				<FoldButton name="Charts" on={folded} patch={patch} />
 			</div>
-			<Queries {...{ sides, next, base, draft, onCompare }} />
+			<div class={open ? "choices open" : "choices"}>
+				<Choices {...props} changed={chosen} draft={draft} />
+				<Queries {...{ sides, next, base, draft, onCompare }} />
+				{props.asked}
+			</div>
 		</section>
 	);
 }

@@ -1,6 +1,6 @@
 // The page Compare: two selections in two windows, and what changed between them.
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type OpenedFile, openedSides } from "../files/contents";
 import { FilesPanel } from "../files/filespanel";
 import { OpenAround, OpenButton, useOpening } from "../files/openfile";
@@ -23,12 +23,13 @@ import { useElement } from "../result/useprofile";
 import { VerdictPanel } from "../result/verdictpanel";
 import { firstQuery, type ProfileElement, type ProfileType, type QueryData } from "../shared/api";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
+import { Segmented } from "../shared/fields";
 import { type Loaded, useKeyed, useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
-import { newAlert, type Patch } from "../shared/urlstate";
+import { newAlert, oneOf, type Patch } from "../shared/urlstate";
 import { CompareBar } from "./bar";
 import { sharedScale, SidePanel, useSideChart } from "./side";
 import {
@@ -110,6 +111,7 @@ interface BothProps {
 	onPicked(): void;
 }
 
+/** The charts of both sides; a file has no cost over time, so it has none. */
 function Both({ sides, next, base, types, tick, picking, changed, onPicked }: BothProps) {
 	const scraped = useScrapeInterval();
 	// Amounts are drawn as a rate, so the types must be known first.
@@ -136,14 +138,13 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		yMax,
 		chart: charts[kind],
 		window: win,
-		file: hasFiles(kind === "base" ? base : next),
 		onWindow: (w: Window) => changed(choose(sides, w)),
 		onPoint: takes ? onPoint : undefined,
 	});
 	return (
 		<div class="sides">
-			<SidePanel title="Base" {...side("base", sides.base, chooseBase)} />
-			<SidePanel title="New" {...side("new", sides.next, chooseNew)} />
+			{!hasFiles(base) && <SidePanel title="Base" {...side("base", sides.base, chooseBase)} />}
+			{!hasFiles(next) && <SidePanel title="New" {...side("new", sides.next, chooseNew)} />}
 		</div>
 	);
 }
@@ -169,7 +170,11 @@ interface DifferenceProps {
 	params: URLSearchParams;
 	patch: Patched;
 	changed(p: Patch): void;
-	/** The charts, between the verdict and the result. */
+	folded: boolean;
+	/** The line that says what is compared; folded, the verdict stands beside it. */
+	line: ComponentChildren;
+	ask: DiffQuery | null;
+	/** Between the verdict and the result: the charts unless they are folded. */
 	children: ComponentChildren;
 }
 
@@ -178,7 +183,7 @@ const NONE: ProfileElement[] = [];
 const elementsOf = (data: QueryData | undefined): ProfileElement[] =>
 	data?.resultType === "profiles" ? data.result : NONE;
 
-interface JudgedProps extends DifferenceProps {
+interface JudgedProps extends Omit<DifferenceProps, "ask"> {
 	ask: DiffQuery;
 	element: ProfileElement;
 	/** The element is all together. */
@@ -214,13 +219,14 @@ function Judged(p: JudgedProps) {
 						}
 			}
 			tick={tick}
+			brief={p.folded}
 			onOpen={(fn) => patch({ fn })}
 			onAlert={(fn) => patch(newAlert(alertOn(next, fn, p.element.type ?? "")))}
 			onLonger={(s) =>
 				changed(chooseRange(sides, { kind: "relative", seconds: Math.ceil(s / 60) * 60 }))
 			}
 		>
-			{p.present && (
+			{p.present && !p.folded && (
 				<SideTotals
 					data={p.data}
 					ask={p.ask}
@@ -234,19 +240,27 @@ function Judged(p: JudgedProps) {
 	);
 }
 
+const GRAPHS: [GraphOf, string, string][] = [
+	["diff", "Difference", "New against Base"],
+	["new", "New alone", "The graph of New, of all that it has"],
+	["base", "Base alone", "The graph of Base, of all that it has"],
+];
+type GraphOf = "diff" | "new" | "base";
+const GRAPHS_OF = GRAPHS.map(([v]) => v);
+
+/** The question for one side's own graph, if that is chosen; the difference stays until its answer is there. */
+function useAlone(ask: DiffQuery | null, of: GraphOf, nodes: string, tick: number) {
+	const query = !ask || of === "diff" ? "" : of === "new" ? ask.next : ask.base;
+	const times = { time: ask ? trimMs(ask.time) : undefined };
+	const { loaded, asked } = useQuestion(query, times, nodes, tick);
+	/** The side of the answer. */
+	const answered = useRef<GraphOf>("diff");
+	if (query && loaded.key === asked && loaded.answer) answered.current = of;
+	return { query, loaded, asked, there: query !== "" && loaded.answer !== null && answered.current === of };
+}
+
 function Difference(p: DifferenceProps) {
-	const { sides, next, base, normalized, tick, params, patch } = p;
-	const ask = useMemo(
-		() =>
-			next && base
-				? diffQuery(
-						{ query: next, ...sides.next },
-						{ query: base, ...sides.base },
-						normalized,
-					)
-				: null,
-		[next, base, sides, normalized],
-	);
+	const { sides, next, base, ask, tick, params, patch } = p;
 	const times = { time: ask ? trimMs(ask.time) : undefined };
 	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
 	const { loaded, asked } = useQuestion(ask?.query ?? "", times, nodes, tick);
@@ -260,40 +274,56 @@ function Difference(p: DifferenceProps) {
 	const { element, all } = useElement({ elements, params });
 	const known = useAnswered({ query: ask?.query ?? "", times, asked, answered: loaded.key });
 	const significance = useSignificance(known, element, !all);
+	const of = oneOf(params.get("side"), GRAPHS_OF);
+	const alone = useAlone(ask, of, nodes, tick);
+	const shown = alone.there ? alone : { query: ask?.query ?? "", loaded, asked };
+	const shownAnswer = shown.loaded.answer;
 	return (
 		<>
-			{answer && ask && element && (
-				<Judged
-					{...p}
-					{...{ ask, element, all, significance }}
-					present={loaded.key === asked}
-					data={answer.data}
-					infos={answer.infos}
-				/>
-			)}
+			<div class={p.folded ? "compare-top folded" : "compare-top"}>
+				{p.line}
+				{answer && ask && element && (
+					<Judged
+						{...p}
+						{...{ ask, element, all, significance }}
+						present={loaded.key === asked}
+						data={answer.data}
+						infos={answer.infos}
+					/>
+				)}
+			</div>
 			{p.children}
-			{ask && <AskedDiff ask={ask} start={sides.next.start} />}
-			<Progress loaded={loaded} />
+			<Progress loaded={[loaded, alone.loaded]} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
+			{alone.loaded.error && <QueryError error={alone.loaded.error} sent={alone.query} />}
 			<LastGood
 				failed={loaded.error !== null}
 				good={answer !== null && loaded.key === asked}
 			>
-				{answer && <Notices {...answer} />}
-				{answer && ask && (
+				{shownAnswer && <Notices {...shownAnswer} />}
+				{shownAnswer && ask && (
 					<Results
-						query={ask.query}
+						query={shown.query}
 						times={times}
-						asked={asked}
-						answered={loaded.key}
-						answer={answer}
-						loading={loaded.loading}
+						asked={shown.asked}
+						answered={shown.loaded.key}
+						answer={shownAnswer}
+						loading={loaded.loading || alone.loaded.loading}
+						wide
+						lead={
+							<Segmented
+								label="Graph of"
+								value={of}
+								options={GRAPHS}
+								onChange={(v) => patch({ side: v === "diff" ? null : v })}
+							/>
+						}
 						params={params}
 						patch={patch}
 						edit={edit}
 						edited={[next, base]}
 						grouping
-						significance={significance}
+						significance={alone.there ? null : significance}
 						fixed={pinned(sides)}
 					/>
 				)}
@@ -340,30 +370,50 @@ export function Compare() {
 		patch({ zoom: null, el: null, ...p });
 	};
 	const both = { sides, next, base };
+	const folded = params.get("fold") === "1";
+	// A point is chosen on a chart.
+	const pick = (on: boolean) => {
+		if (on && folded) patch({ fold: null });
+		setPicking(on);
+	};
+	const ask = useMemo(
+		() =>
+			next && base
+				? diffQuery(
+						{ query: next, ...sides.next },
+						{ query: base, ...sides.base },
+						normalized,
+					)
+				: null,
+		[next, base, sides, normalized],
+	);
 	const opening = useOpening((opened: OpenedFile[]) =>
 		changed(openedSides(opened, { next, base }, types.answer?.data ?? [])),
 	);
 	return (
-		<main id="main" class={picking ? "compare picking" : "compare"}>
+		<main id="main" class={`compare${picking ? " picking" : ""}${folded ? " folded" : ""}`}>
 			<h1 class="visually-hidden">Compare</h1>
-			<CompareBar
+			<Difference
 				{...both}
-				range={newRange((k) => params.get(k))}
-				params={params}
-				normalized={normalized}
-				picking={picking}
-				onPicking={setPicking}
-				changed={changed}
+				{...{ ask, normalized, tick, params, patch, changed, folded }}
+				line={
+					<CompareBar
+						{...both}
+						range={newRange((k) => params.get(k))}
+						{...{ params, normalized, picking, changed, folded, patch }}
+						onPicking={pick}
+						asked={ask && <AskedDiff ask={ask} start={sides.next.start} />}
+					>
+						<OpenButton of={opening} />
+					</CompareBar>
+				}
 			>
-				<OpenButton of={opening} />
-			</CompareBar>
-			<OpenAround of={opening} />
-			<FilesOfBoth {...{ next, base, types, changed }} />
-			<Expression params={params} patch={patch} />
-			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
-			{first.waiting && !hasFiles(next, base) && <FirstMinutePanel first={first} />}
-			<Difference {...both} {...{ normalized, tick, params, patch, changed }}>
-				{!(hasFiles(next) && hasFiles(base)) && (
+				<OpenAround of={opening} />
+				<FilesOfBoth {...{ next, base, types, changed }} />
+				<Expression params={params} patch={patch} />
+				{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
+				{first.waiting && !hasFiles(next, base) && <FirstMinutePanel first={first} />}
+				{!folded && !(hasFiles(next) && hasFiles(base)) && (
 					<Both
 						{...both}
 						types={types}

@@ -6,6 +6,7 @@ import { chartQuery, withRate } from "../query/query";
 import { findSelectors } from "../query/read";
 import { type ProfileType, resolveType } from "../shared/api";
 import { QueryError } from "../shared/notices";
+import { useTheme } from "../shared/theme";
 import { chooseStep, formatDuration, formatSpan, type Window } from "../shared/timerange";
 import { surroundings } from "./sides";
 
@@ -38,33 +39,28 @@ export function sharedScale(a: ChartData, b: ChartData): number | undefined {
 	return a.unit.label === b.unit.label ? Math.max(top(a), top(b)) : undefined;
 }
 
+export type SideKind = "base" | "new";
+
+/** The colours of both sides, as `--faint` and `--accent` of style.css. */
+const SIDE_COLORS = {
+	light: { base: "rgb(100,109,123)", new: "rgb(181,74,26)" },
+	dark: { base: "rgb(138,147,162)", new: "rgb(240,138,75)" },
+};
+
 export interface SideProps {
 	title: string;
-	kind: "base" | "new";
+	kind: SideKind;
 	window: Window;
 	chart: ChartData;
 	yMax: number | undefined;
-	/** This side is a file. */
-	file: boolean;
 	onWindow(w: Window): void;
 	/** A press on the chart chooses a point, if given. */
 	onPoint?(t: number): void;
 }
 
 export function SidePanel(props: SideProps) {
-	const { title, kind, window: win, chart, file } = props;
-	if (file)
-		return (
-			<section class={`panel side ${kind}`} aria-label={title}>
-				<div class="panel-head">
-					<h2>
-						<i class="side-mark" />
-						{title}
-					</h2>
-					<span class="faint">a file: no cost over time</span>
-				</div>
-			</section>
-		);
+	const { title, kind, window: win, chart } = props;
+	const theme = useTheme();
 	return (
 		<section class={`panel side ${kind}`} aria-label={title}>
 			<div class="panel-head">
@@ -90,7 +86,8 @@ export function SidePanel(props: SideProps) {
 					window={chart.window}
 					step={chart.step}
 					mark={win}
-					height={86}
+					height={62}
+					color={SIDE_COLORS[theme][kind]}
 					yMax={props.yMax}
 					label={`Cost over time, ${title.toLowerCase()}, ${chart.unit.label}`}
 					debugName={`chart-${kind}`}

@@ -9,6 +9,7 @@ import { withMatcher } from "../query/query";
 import type { QueryKind } from "../query/types";
 import type { Labels } from "../shared/api";
 import { Segmented } from "../shared/fields";
+import { FoldButton } from "../shared/layout";
 import { useUrl } from "../shared/hooks";
 import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
@@ -39,6 +40,8 @@ export interface TimeProps {
 	/** The time at which a rule's expression is evaluated; null if a range is asked for. */
 	at: number | null;
 	interval: number;
+	/** The chart is folded. */
+	folded: boolean;
 	patch(p: Record<string, string | null>, replace?: boolean): void;
 	run(query: string): void;
 }
@@ -207,6 +210,7 @@ function Head(p: ChartPanelProps) {
 			<span class="faint" title={HOW}>
 				step {formatDuration(chart.step)} · click or drag to open
 			</span>
+			<FoldButton name="Chart" on={p.folded} patch={patch} />
 		</div>
 	);
 }
@@ -242,7 +246,7 @@ export function ChartPanel(p: ChartPanelProps) {
 		<section class={`panel chart-panel${state}`}>
 			<Head {...p} />
 			{loaded.error && <QueryError error={loaded.error} sent={chart.sent} />}
-			{(!loaded.error || loaded.answer) && (
+			{!p.folded && (!loaded.error || loaded.answer) && (
 				<Chart
 					matrix={chart.matrix}
 					unit={chart.unit}

@@ -81,6 +81,7 @@ function useAsk(tick: number, stored: boolean) {
 		asked: known ? query : "",
 		functions,
 		heatmap: params.get("chart") === "heatmap",
+		folded: params.get("fold") === "1",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
 		at: instantFromParams((k) => params.get(k)),

@@ -5,6 +5,7 @@ import { type HeatState, type CellOpening, useHeat } from "../heat/useheat";
 import { groupLabels, ungrouped } from "../query/edit";
 import type { QueryKind } from "../query/types";
 import type { ProfileType } from "../shared/api";
+import { FoldButton } from "../shared/layout";
 import { absolute, contextToParams, rangeToParams } from "../shared/timerange";
 import { ChartTools, moves, OpenedPart, type TimeProps } from "./chartpanel";
 
@@ -40,12 +41,30 @@ export function HeatChart(p: TimeProps & { state: HeatState; params: URLSearchPa
 	const { context, window: win, range, state, params, patch } = p;
 	const { open, zoom } = moves(p);
 	const back = context ?? { window: win, back: range };
+	const fold = <FoldButton name="Chart" on={p.folded} patch={patch} />;
+	if (p.folded)
+		return (
+			<section class="panel chart-panel">
+				<div class="panel-head">
+					<h2>Heatmap</h2>
+					<span class="spacer" />
+					<ChartTools patch={patch} drawing="heatmap" />
+					{fold}
+				</div>
+				{context && <OpenedPart {...p} context={context} end={context.window.end} />}
+			</section>
+		);
 	return (
 		<HeatPanel
 			state={state}
 			window={back.window}
 			mark={context ? win : null}
-			tools={<ChartTools patch={patch} drawing="heatmap" />}
+			tools={
+				<>
+					<ChartTools patch={patch} drawing="heatmap" />
+					{fold}
+				</>
+			}
 			onOpen={(opening) => {
 				const { start, end } = opening.window;
 				patch({

@@ -1,4 +1,5 @@
 // The "View" popup of a flame graph: orientation, order, colour, recursion.
+import type { ComponentChildren } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
 import { useOutside } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
@@ -56,10 +57,13 @@ export function LookMenu({
 	look,
 	diff,
 	onChange,
+	children,
 }: {
 	look: FlameLook;
 	diff: boolean;
 	onChange(look: FlameLook): void;
+	/** Below the choices. */
+	children?: ComponentChildren;
 }) {
 	const [open, setOpen] = useState(false);
 	const button = useRef<HTMLButtonElement>(null);
@@ -117,6 +121,7 @@ export function LookMenu({
 							As one frame
 						</label>
 					</fieldset>
+					{children}
 				</div>
 			)}
 		</div>

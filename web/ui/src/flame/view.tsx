@@ -68,6 +68,8 @@ export interface FlameViewProps {
 	debugName?: string;
 	/** Shown at the right of the breadcrumbs. */
 	tools?: ComponentChildren;
+	/** Shown in the menu for the look. */
+	more?: ComponentChildren;
 }
 
 /**
@@ -227,7 +229,11 @@ export function FlameView(props: FlameViewProps) {
 				<div class="flame-tools">
 					{unnamed && <UnnamedLegend />}
 					{props.tools}
-					{onLook && <LookMenu look={look} diff={!!flame.diff} onChange={onLook} />}
+					{onLook && (
+						<LookMenu look={look} diff={!!flame.diff} onChange={onLook}>
+							{props.more}
+						</LookMenu>
+					)}
 				</div>
 			</div>
 			<Stage at={at} levels={flame.levels} on={on} onScroll={onScroll} />

@@ -10,9 +10,10 @@ import { hasFilter } from "../query/query";
 import type { TopElement } from "../shared/api";
 import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
-import { Narrow } from "../shared/layout";
+import { FullButton, Narrow } from "../shared/layout";
 import { QueryError } from "../shared/notices";
 import { counted, nothingCounted } from "../shared/units";
+import { oneOf } from "../shared/urlstate";
 import { openSource } from "../source/source";
 import { SourceView } from "../source/view";
 import { ExportMenu } from "./export";
@@ -24,7 +25,7 @@ import { Sandwich } from "./sandwich";
 import { ShareButton } from "./share";
 import { type Significance, SignificanceNotes } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
-import { TopTable } from "./toptable";
+import { ROW_KINDS, type RowKind, TopTable } from "./toptable";
 import { selectedName, UnnamedNote } from "./unnamednote";
 import type { Found } from "./usefound";
 import { VerdictPanel } from "./verdictpanel";
@@ -111,6 +112,9 @@ function TablePart(props: {
 	onSource(name: string): void;
 	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
+	/** In a difference: which rows, as in the address. */
+	kind: string;
+	onKind(kind: RowKind): void;
 }) {
 	const { loaded, sent } = props.top;
 	const { significance, found, filter } = props;
@@ -132,6 +136,8 @@ function TablePart(props: {
 					onPick={props.onPick}
 					changes={significance?.changes}
 					bases={props.bases}
+					kind={oneOf(props.kind, ROW_KINDS)}
+					onKind={props.onKind}
 				/>
 			) : (
 				<div class="empty">
@@ -156,6 +162,7 @@ function Toolbar({ props, of }: Part) {
 	const picture = flame && !idle ? { flame, look, zoom, matches, unit: element.unit } : null;
 	return (
 		<div class="toolbar">
+			{props.lead}
 			<Segmented
 				label="View"
 				value={fn || of.src ? ("" as View) : of.view}
@@ -183,25 +190,51 @@ function Toolbar({ props, of }: Part) {
 					<GroupBy query={props.edited?.[0] ?? query} times={times} onChange={edit} />
 				)}
 				<span class="spacer" />
-				<Summary element={element} answer={answer} flame={flame} />
-				<NodesSelect params={params} patch={patch} />
+				{/* Compare has the totals above. */}
+				{!props.wide && <Summary element={element} answer={answer} flame={flame} />}
+				{!props.wide && <NodesSelect params={params} patch={patch} />}
 				{props.fixed && <ShareButton fixed={props.fixed} />}
 				<ExportMenu {...{ query, times, elements, picture }} />
 			</Narrow>
+			<FullButton on={isFull(params)} patch={patch} />
 		</div>
 	);
 }
 
-function WidthTools({ props, of }: Part) {
+const isFull = (params: URLSearchParams): boolean => params.get("full") === "1";
+
+function Widths({ props, of }: Part) {
+	return (
+		<Segmented
+			label="Width"
+			value={of.widthMode}
+			options={WIDTHS}
+			onChange={(v) => props.patch({ width: v === "both" ? null : v })}
+		/>
+	);
+}
+
+/** Beside the path of the zoomed function. */
+function FlameTools({ props, of }: Part) {
 	return (
 		<>
-			<DiffLegend />
-			<Segmented
-				label="Width"
-				value={of.widthMode}
-				options={WIDTHS}
-				onChange={(v) => props.patch({ width: v === "both" ? null : v })}
-			/>
+			{of.part?.reading && (
+				<span class="faint" role="status">
+					Reading this part…
+				</span>
+			)}
+			{of.diff && <DiffLegend />}
+			{of.diff && !props.wide && <Widths props={props} of={of} />}
+		</>
+	);
+}
+
+/** What the View popup has besides, where the toolbar has no room for it. */
+function FlameMore({ props, of }: Part) {
+	return (
+		<>
+			{of.diff && <Widths props={props} of={of} />}
+			<NodesSelect params={props.params} patch={props.patch} />
 		</>
 	);
 }
@@ -210,23 +243,28 @@ function WidthTools({ props, of }: Part) {
 function Views({ props, of }: Part) {
 	const { element, flame, matches, view, widthMode, zoom, pick, diff, onPick } = of;
 	const { unit } = element;
+	const full = isFull(props.params);
+	// The full screen is the graph's alone.
+	const table = of.tabled && !(full && view === "both") && (
+		<TablePart
+			top={of.top}
+			found={of.found}
+			bases={of.bases}
+			significance={of.significance}
+			diff={diff}
+			filter={of.searched.pattern}
+			pick={pick}
+			onOpen={of.onOpen}
+			onAlert={of.onAlert}
+			onSource={of.onSource}
+			onPick={view === "both" ? onPick : undefined}
+			kind={props.params.get("rows") ?? ""}
+			onKind={(rows) => props.patch({ rows: rows === "all" ? null : rows })}
+		/>
+	);
 	return (
 		<div class={`split ${view}${diff ? " is-diff" : ""}`}>
-			{of.tabled && (
-				<TablePart
-					top={of.top}
-					found={of.found}
-					bases={of.bases}
-					significance={of.significance}
-					diff={diff}
-					filter={of.searched.pattern}
-					pick={pick}
-					onOpen={of.onOpen}
-					onAlert={of.onAlert}
-					onSource={of.onSource}
-					onPick={view === "both" ? onPick : undefined}
-				/>
-			)}
+			{!props.wide && table}
 			{view === "tree" && flame && (
 				<Outline
 					{...{ flame, unit, matches, widthMode, zoom, pick, onPick }}
@@ -243,18 +281,11 @@ function Views({ props, of }: Part) {
 					look={of.look}
 					onLook={(look) => props.patch(lookPatch(look))}
 					actions={of.actions}
-					tools={
-						<>
-							{of.part?.reading && (
-								<span class="faint" role="status">
-									Reading this part…
-								</span>
-							)}
-							{diff && <WidthTools props={props} of={of} />}
-						</>
-					}
+					tools={<FlameTools props={props} of={of} />}
+					more={props.wide && <FlameMore props={props} of={of} />}
 				/>
 			)}
+			{props.wide && table}
 		</div>
 	);
 }
@@ -301,11 +332,18 @@ function whyIdle(query: string, { element, double }: ProfileState): string {
 	return nothingCounted(element.type ?? "", element.unit, element.profiles);
 }
 
+/** `graph`: toolbar and graph share one line where there is room. */
+function sectionClass(props: ProfileProps, of: ProfileState): string {
+	const graph = !of.idle && !of.src && !of.fn && (of.view === "both" || of.view === "flame");
+	const words = [props.loading && "busy", props.wide && "wide", graph && "graph", isFull(props.params) && "full"];
+	return ["panel results", ...words].filter(Boolean).join(" ");
+}
+
 export function ProfileResult(props: ProfileProps) {
 	const of = useProfile(props);
 	const { idle, broken } = of;
 	const result = (
-		<section class={props.loading ? "panel results busy" : "panel results"}>
+		<section class={sectionClass(props, of)}>
 			<Toolbar props={props} of={of} />
 			<GroupLegend
 				groups={of.groups}

@@ -1,5 +1,6 @@
 // The result of a query: a toolbar, and below it flame graph, table, costs or a number.
 import "./results.css"; // first: the CSS of its parts overrides it
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { Times } from "../query/questions";
 import type { Answer, QueryData, TopElement } from "../shared/api";
@@ -40,6 +41,10 @@ export interface ResultsProps {
 	grouping?: boolean;
 	/** The changes of the address that make it show this forever. */
 	fixed?: Patch;
+	/** Whether the graph has the whole width, and the table is below it. */
+	wide?: boolean;
+	/** At the beginning of the toolbar. */
+	lead?: ComponentChildren;
 }
 
 export const NODE_LIMITS = [512, 2048, 8192, 32768, 100000];

@@ -35,6 +35,65 @@ export interface TopTableProps {
 	changes?: Map<string, Change>;
 	/** In a difference: the base's costs, null while unknown. */
 	bases?: Bases | null;
+	/** In a difference: which rows are shown; the chips above the table choose. */
+	kind?: RowKind;
+	onKind?(kind: RowKind): void;
+}
+
+export const ROW_KINDS = ["all", "new", "gone", "changed", "significant"] as const;
+export type RowKind = (typeof ROW_KINDS)[number];
+
+const KIND_TEXTS: Record<RowKind, [string, string]> = {
+	all: ["All", "Every function of both sides"],
+	new: ["New", "Functions that Base does not have"],
+	gone: ["Gone", "Functions that New does not have"],
+	changed: ["Changed", "Functions of both sides whose cost differs"],
+	significant: ["Significant", "Functions whose change is more than chance"],
+};
+
+/** What became of a function, by its cost with all that it calls; "all": nothing. null: Base's cost is not known. */
+function kindOfRow(r: TopRow, bases: Bases): RowKind | null {
+	const own = bases.rows.get(r.function);
+	if (!own && !bases.whole) return null;
+	const base = own?.cum ?? 0;
+	const next = base + r.cum;
+	if (!base !== !next) return next ? "new" : "gone";
+	return r.cum || r.flat ? "changed" : "all";
+}
+
+/** The rows of each kind; null while the base is not known. */
+function rowsByKind(
+	rows: TopRow[],
+	bases: Bases | null,
+	changes: Map<string, Change> | undefined,
+): Map<RowKind, TopRow[]> | null {
+	if (!bases) return null;
+	const kinds = rows.map((r) => kindOfRow(r, bases));
+	const of = (kind: RowKind): [RowKind, TopRow[]] => [kind, rows.filter((_, i) => kinds[i] === kind)];
+	const out = new Map([["all", rows] as [RowKind, TopRow[]], of("new"), of("gone"), of("changed")]);
+	if (changes) out.set("significant", rows.filter((r) => isProved(changes.get(r.function))));
+	return out;
+}
+
+/** Chips that choose rows by what became of the function, with how many there are. */
+function RowKinds(props: { kinds: Map<RowKind, TopRow[]> | null; kind: RowKind; onKind(kind: RowKind): void }) {
+	const { kinds, kind, onKind } = props;
+	const offered = ROW_KINDS.filter((k) => k !== "significant" || kinds?.has(k) || k === kind);
+	return (
+		<div class="row-kinds" role="group" aria-label="Rows by what became of the function">
+			{offered.map((k) => (
+				<button
+					key={k}
+					type="button"
+					title={KIND_TEXTS[k][1]}
+					aria-pressed={k === kind}
+					onClick={() => onKind(k === kind ? "all" : k)}
+				>
+					{KIND_TEXTS[k][0]} <b>{kinds?.get(k)?.length.toLocaleString("en") ?? ""}</b>
+				</button>
+			))}
+		</div>
+	);
 }
 
 type Highlight = Pick<TopTableProps, "picked" | "onPick" | "onAlert" | "onSource">;
@@ -85,6 +144,7 @@ function nameColumn({ picked, onPick, onAlert, onSource }: Highlight): Column<To
 	return {
 		key: "function",
 		title: "Function",
+		width: "minmax(220px, 1fr)",
 		sort: (r) => r.function,
 		cell: (r) => (
 			<span class="fn-cell">
@@ -212,7 +272,7 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 			"or \"not enough data yet\". If nothing changed, at most " +
 			"1 % of comparisons mark any function",
 		numeric: true,
-		width: "182px",
+		width: "156px",
 		sort: (r) => rankOf(changes.get(r.function)),
 		cell: (r) => {
 			const change = changes.get(r.function);
@@ -233,7 +293,12 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 
 export function TopTable(props: TopTableProps) {
 	const { element, diff, filter, picked, onOpen, changes, bases = null } = props;
-	const { onPick, onAlert, onSource } = props;
+	const { onPick, onAlert, onSource, kind = "all", onKind } = props;
+	const kinds = useMemo(
+		() => (diff && onKind ? rowsByKind(element.rows, bases, changes) : null),
+		[diff, onKind !== undefined, element, bases, changes],
+	);
+	const rows = kinds?.get(kind) ?? element.rows;
 	const columns = useMemo(
 		() =>
 			diff
@@ -241,10 +306,10 @@ export function TopTable(props: TopTableProps) {
 				: plainColumns(element.unit, { picked, onPick, onAlert, onSource }),
 		[element, diff, picked, onPick, onAlert, onSource, changes, bases],
 	);
-	return (
+	const table = (
 		<Table
 			columns={columns}
-			rows={element.rows}
+			rows={rows}
 			rowKey={(r) => r.function}
 			// If nothing costs more, show the greatest fall first.
 			initialSort={diff && !element.rows.some((r) => r.flat > 0) ? "flat" : "-flat"}
@@ -255,6 +320,13 @@ export function TopTable(props: TopTableProps) {
 			onMark={onPick && ((r) => onPick(r.function))}
 			empty={element.rows.length ? "No matching function." : "No samples."}
 		/>
+	);
+	if (!diff || !onKind) return table;
+	return (
+		<>
+			<RowKinds {...{ kinds, kind, onKind }} />
+			{table}
+		</>
 	);
 }
 

@@ -29,7 +29,9 @@ const WIDTHS: WidthMode[] = ["both", "new", "base"];
 
 export type View = (typeof VIEWS)[number];
 
-export const TABLE_ROWS = 5000;
+const TABLE_ROWS = 5000;
+/** Of a difference: all of its functions, so that those that are new, gone or changed can be counted. */
+const DIFF_ROWS = 50000;
 
 export interface ProfileProps extends ResultsProps {
 	elements: ProfileElement[];
@@ -107,7 +109,8 @@ export interface Top {
 
 /** The table of the element, or of the sum of all. */
 function useTop(props: ProfileProps, element: ProfileElement, all: boolean, wanted: boolean): Top {
-	const sent = tableQuery(all ? groupBy(props.query, "") : props.query, TABLE_ROWS);
+	const rows = element.flamebearer.format === "double" ? DIFF_ROWS : TABLE_ROWS;
+	const sent = tableQuery(all ? groupBy(props.query, "") : props.query, rows);
 	const key = wanted ? JSON.stringify([props.asked, sent]) : null;
 	const loaded = useApi<QueryData>(key, "query", { query: sent, ...props.times });
 	const tables: TopElement[] =
@@ -144,17 +147,17 @@ function useBases(
 	const query = all ? groupBy(props.query, "") : props.query;
 	const side = element.flamebearer.format === "double" ? baseSide(query) : null;
 	const ask = side ? { ...props, query: side } : props;
-	const { element: base } = useTop(ask, element, false, wanted && side !== null);
-	return useMemo(
-		() =>
-			side && base
-				? {
-						rows: new Map(base.rows.map((r) => [r.function, r])),
-						whole: (base.functions ?? Infinity) <= base.rows.length,
-					}
-				: null,
-		[side, base],
-	);
+	const { element: base, loaded } = useTop(ask, element, false, wanted && side !== null);
+	const { answer } = loaded;
+	return useMemo(() => {
+		if (!side || !answer) return null;
+		// An empty side has no table, and no function of it has a cost.
+		if (!base) return { rows: new Map(), whole: true };
+		return {
+			rows: new Map(base.rows.map((r) => [r.function, r])),
+			whole: (base.functions ?? Infinity) <= base.rows.length,
+		};
+	}, [side, base, answer]);
 }
 
 /** The menu entries of a function, besides those of the flame graph. */

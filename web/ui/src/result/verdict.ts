@@ -47,7 +47,14 @@ export function isProved(c: Change | undefined): boolean {
 	return c !== undefined && (WORDS.includes(c.verdict) || c.alone !== undefined);
 }
 
-/** "+22.10 pp", "+6.40 pp, rising", "< 1.20 pp", "not enough data yet". */
+/** Two digits, rounded up: a bound has to hold. 1.38 is "1.4". */
+function pointsAbove(points: number): string {
+	const unit = 10 ** Math.max(-2, Math.floor(Math.log10(points)) - 1);
+	const above = Math.ceil(points / unit - 1e-9) * unit;
+	return String(Number(Math.max(0.01, above).toPrecision(6)));
+}
+
+/** "+22.10 pp", "+6.40 pp, rising", "< 1.2 pp", "not enough data yet". */
 export function wordsOf(c: Change): string {
 	if (c.alone && !WORDS.includes(c.verdict)) {
 		const [[series, of]] = c.alone;
@@ -59,8 +66,7 @@ export function wordsOf(c: Change): string {
 		return formatPoints(100 * middleOf(c)) + drift;
 	}
 	if (c.verdict !== "not changed") return "not enough data yet";
-	const most = formatPoints(100 * Math.max(-c.low, c.high)).replace(/^\+/, "");
-	return `< ${most}`;
+	return `< ${pointsAbove(100 * Math.max(-c.low, c.high))} pp`;
 }
 
 /** The interval. */

@@ -31,6 +31,8 @@ export interface VerdictProps {
 	about?: AboutAsk | null;
 	/** Ends that. */
 	onAll?(): void;
+	/** The sentence alone, for one line. */
+	brief?: boolean;
 	onOpen(name: string): void;
 	onAlert(name: string): void;
 	/** Asks for windows of so many seconds. */
@@ -239,7 +241,7 @@ export function VerdictPanel(props: VerdictProps) {
 					Alert when it costs more
 				</button>
 			)}
-			{shown && of.also.length > 0 && (
+			{shown && !props.brief && of.also.length > 0 && (
 				<p class="faint also">
 					Also changed:{" "}
 					{of.also.map((name, i) => (
@@ -250,7 +252,7 @@ export function VerdictPanel(props: VerdictProps) {
 					))}
 				</p>
 			)}
-			{shown && sides && (
+			{shown && !props.brief && sides && (
 				<Strips {...sides} name={of.name} of={of.of} unit={stripUnit} tick={props.tick ?? 0} />
 			)}
 			{props.children}

@@ -8,7 +8,7 @@
 //   __epi.search()     {text, drawn, at} of the current search: the cost of what is drawn of it, the match that
 //                      is shown; and what the server found, once it is known; null without a search
 //   __epi.table()      the rows of the top table in the order shown; of another by its name
-//   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
+//   __epi.chart(name)  the chart's lines on its grid of times, their colours, its scale, and what is marked;
 //                      "chart" on Explore, "chart-base" and "chart-new" on Compare, "chart-alert" in the drawer
 //   __epi.heat()       the heatmap: rows, times, shifts of rows, values (the server's; null is a gap), place of its
 //                      cells, its unit and query; frames as of the flame graph

@@ -23,6 +23,7 @@ export const IconZoomOut = icon(
 );
 export const IconClock = icon("M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12ZM8 4.8V8l2.2 1.6");
 export const IconDown = icon("M4.5 6.5 8 10l3.5-3.5");
+export const IconFull = icon("M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10");
 export const IconPlus = icon("M8 3.5v9M3.5 8h9");
 export const IconX = icon("M4.5 4.5l7 7M11.5 4.5l-7 7");
 export const IconSun = icon(
