@@ -1,5 +1,6 @@
 // Profiles in files: dropped, shown, compared with each other and with production, and kept.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import { S3Fake } from "../s3_fake.mjs";
 import {
@@ -64,15 +65,15 @@ after(async () => {
 	await server?.stop();
 });
 
-/** Drags files over the page and drops them, as a file manager does. */
-async function drop(page, files) {
+/** Drags files over the page and drops them, as a file manager does. `area`: what is there for them. */
+async function drop(page, files, area = ".drop-here") {
 	const data = await page.evaluateHandle((all) => {
 		const d = new DataTransfer();
 		for (const [name, base64] of all)
 			d.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
 		return d;
 	}, Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]));
-	const here = page.locator(".drop-here");
+	const here = page.locator(area);
 	const end = Date.now() + WAIT_MS;
 	do {
 		// A page that is just there may not listen yet; a hand holds files over it for longer.
@@ -187,10 +188,36 @@ test("the query of a file is edited as any other", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("profiles are opened from every page, also where other files are taken", async (t) => {
+	const { page, problems } = await openPage(t, `${server.base}services`);
+	for (const path of ["services", "alerts", "rules", "targets", "service-discovery", "senders", "status", "symbols", "flags"]) {
+		await page.goto(server.base + path);
+		await page.locator("main h1").waitFor();
+		const name = `${path}.folded`;
+		// Symbols takes debug data, and leaves profiles to the page.
+		await drop(page, { [name]: "main;f 30\nmain;g 10\n" }, path === "symbols" ? ".drop" : ".drop-here");
+		await addressHas(page, { query: `file("${name}")` });
+		await flameReady(page);
+		assert.deepEqual((await names(page)).slice(0, 2), ["total", "main"], path);
+	}
+	await page.goto(`${server.base}status`);
+	await drop(page, { "a.pb.gz": v1, "b.pb.gz": v2 });
+	await page.waitForURL((u) => (u.searchParams.get("new") ?? "").startsWith("file("));
+	assert.deepEqual(problems, []);
+});
+
 test("what is no profile is refused in words; a reload says what is gone", async (t) => {
 	const { page } = await openPage(t, server.base + "explore");
+	const refused = page.getByRole("alert").getByText("notes.txt: folded stacks: line 1");
 	await drop(page, { "notes.txt": "nothing to see here\n" });
-	await page.getByRole("alert").getByText("notes.txt: folded stacks: line 1").waitFor();
+	await refused.waitFor();
+	await page.getByRole("button", { name: "Close the error" }).click();
+	await refused.waitFor({ state: "detached" });
+	await drop(page, { "notes.txt": "nothing to see here\n" });
+	await refused.waitFor();
+	await page.getByRole("textbox", { name: "Query" }).fill("goroutine");
+	await page.getByRole("button", { name: "Run", exact: true }).click();
+	await refused.waitFor({ state: "detached" });
 	await drop(page, { "a.folded": "main;f 30\n" });
 	await flameReady(page);
 	await page.reload();
@@ -234,4 +261,19 @@ test("on a narrow screen everything is reached", async (t) => {
 	assert.deepEqual(await page.evaluate(cutOff), []);
 	await fileRow(page, "a.folded").getByRole("button", { name: "Keep", exact: true }).waitFor();
 	assert.deepEqual(problems, []);
+});
+
+test("the type of a recording is shown whole", async (t) => {
+	const { page } = await openPage(t, `${server.base}explore`, { viewport: { width: 1440, height: 900 } });
+	await drop(page, { "app.jfr.gz": readFileSync("tests/proto/jfr/recordings/async.jfr.gz") });
+	const select = page.getByRole("combobox", { name: "Type of app.jfr.gz" });
+	await select.waitFor();
+	const cut = await select.evaluate((s) => {
+		const { font, paddingLeft } = getComputedStyle(s);
+		const ctx = document.createElement("canvas").getContext("2d");
+		ctx.font = font;
+		const longest = Math.max(...[...s.options].map((o) => ctx.measureText(o.text).width));
+		return { room: s.clientWidth - parseFloat(paddingLeft), longest };
+	});
+	assert.ok(cut.longest > 170 && cut.room >= cut.longest, JSON.stringify(cut));
 });

@@ -134,8 +134,20 @@ test("a wrong query says what is wrong above the last good view", async (t) => {
 	assert.equal(await page.locator(".chart canvas").count(), 1, "the chart stays too");
 	assert.ok((await opacity(page, ".results")) < 0.6);
 	await shot(page, "wrong-query");
+	// The error ends with its question, not with the answer to the next one.
+	let answer;
+	const asked = new Promise((done) => {
+		void page.route("**/api/v1/query?*", async (route) => {
+			done();
+			await new Promise((go) => (answer = go));
+			await route.continue();
+		});
+	});
 	await run(page, QUERY);
+	await asked;
 	await page.locator(".notice.error").waitFor({ state: "detached" });
+	answer();
+	await page.unrouteAll({ behavior: "ignoreErrors" });
 	await flameReady(page);
 	assert.equal(await opacity(page, ".results"), 1);
 	// The browser itself says that a request failed.

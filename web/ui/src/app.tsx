@@ -1,6 +1,7 @@
 // The frame: header and navigation. The path chooses the page.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { chapterUrl } from "./docs";
+import { DropAnywhere } from "./files/openfile";
 import { Help, usePageKeys } from "./help";
 import { LazyPage } from "./lazypage";
 import { DRAWER, PAGES, type Page } from "./pages";
@@ -193,6 +194,7 @@ export function App() {
 				<ThemeButton />
 			</header>
 			{outage && <OutageBanner outage={outage} />}
+			<DropAnywhere />
 			{ready && <LazyPage key={page.path} load={page.load} onShown={arrive} />}
 			{ready && params.get("alert") && <LazyPage load={DRAWER} />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}

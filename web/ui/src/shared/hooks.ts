@@ -86,8 +86,9 @@ const IDLE = { error: null, loading: false, since: null, cancelled: false };
 
 /**
  * Asks the server whenever `key` changes; null asks nothing. The last answer stays until the next
- * one arrives, so that a refresh does not flicker and an error leaves what is shown. A newer
- * question aborts the older one. If the server itself failed, the question is asked again.
+ * one arrives, so that a refresh does not flicker and an error leaves what is shown. The error
+ * of a query ends when another query is asked. A newer question aborts the older one. If the server
+ * itself failed, the question is asked again.
  */
 export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
 	const [state, set] = useState<State<T>>({
@@ -101,14 +102,18 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 	last.current = args;
 	const underWay = useRef<AbortController | null>(null);
 	const tries = useRef(0);
+	const asked = useRef(args.query);
 	useEffect(() => {
+		const other = asked.current !== last.current.query;
+		asked.current = last.current.query;
 		if (key === null) {
 			set({ ...IDLE, answer: null, key });
 			return;
 		}
 		const abort = new AbortController();
 		underWay.current = abort;
-		set((s) => ({ ...s, loading: true, since: performance.now(), cancelled: false }));
+		const now = { loading: true, since: performance.now(), cancelled: false };
+		set((s) => ({ ...s, ...now, error: other && s.error && !unreachable(s.error) ? null : s.error }));
 		call<T>(name, last.current, abort.signal).then(
 			(answer) => {
 				if (abort.signal.aborted) return;
@@ -208,37 +213,53 @@ export function useOutside(open: boolean, close: () => void) {
 const filesIn = (e: DragEvent): DataTransfer | null =>
 	e.dataTransfer?.types.includes("Files") ? e.dataTransfer : null;
 
-/** Who takes files now: the one that came last, such as a drawer over the page. */
-const takers: object[] = [];
+/** Whether all files have the ending of a profile. */
+export const areProfiles = (data: DataTransfer): boolean =>
+	[...data.files].every((f) =>
+		/\.(pb|pprof|prof|jfr|folded|collapsed|speedscope\.json)(\.gz)?$/i.test(f.name),
+	);
+
+interface Taker {
+	/** Whether it leaves such files to the one that came before it. */
+	leaves(data: DataTransfer): boolean;
+}
+/** Who takes files: the one that came last, such as an area of the page for other files. */
+const takers: Taker[] = [];
 
 /**
  * Takes files dropped anywhere on the page, and says whether some are held over it. null takes none:
- * a drop does nothing then, where the browser would leave the page for the file.
+ * a drop does nothing then, where the browser would leave the page for the file. An area for other
+ * files `leaves` profiles to the page.
  */
-export function useDrop(take: ((data: DataTransfer) => void) | null): boolean {
+export function useDrop(
+	take: ((data: DataTransfer) => void) | null,
+	leaves: Taker["leaves"] = () => false,
+): boolean {
 	const [over, setOver] = useState(false);
 	const last = useRef(take);
 	last.current = take;
+	// biome-ignore lint/correctness/useExhaustiveDependencies: `leaves` is the same for each component
 	useEffect(() => {
-		const me = {};
+		const me = { leaves };
 		takers.push(me);
-		const mine = (e: DragEvent) => (takers[takers.length - 1] === me ? filesIn(e) : null);
 		const onOver = (e: DragEvent) => {
-			const data = mine(e);
-			if (!data) return;
+			const data = filesIn(e);
+			if (!data || takers[takers.length - 1] !== me) return;
 			e.preventDefault();
-			data.dropEffect = last.current ? "copy" : "none";
+			// Names are known when the files are dropped.
+			data.dropEffect = last.current || takers.length > 1 ? "copy" : "none";
 			setOver(last.current !== null);
 		};
 		const onLeave = (e: DragEvent) => {
 			if (!e.relatedTarget) setOver(false); // it left the window
 		};
 		const onDrop = (e: DragEvent) => {
-			const data = mine(e);
+			const data = filesIn(e);
 			if (!data) return;
 			e.preventDefault();
 			setOver(false);
-			last.current?.(data);
+			const taker = [...takers].reverse().find((t) => !t.leaves(data));
+			if (taker === me) last.current?.(data);
 		};
 		window.addEventListener("dragover", onOver);
 		window.addEventListener("dragleave", onLeave);

@@ -2,7 +2,7 @@
 // where there is none.
 import { useRef, useState } from "preact/hooks";
 import { Select, takeFiles } from "../shared/fields";
-import { useDrop } from "../shared/hooks";
+import { areProfiles, useDrop } from "../shared/hooks";
 import { attached } from "../shared/must";
 import { dropped, type DroppedFile, FILES_MAX, matching, ofDrop, ofInput } from "./dropped";
 import { isServed } from "./source";
@@ -26,7 +26,7 @@ function outcome(files: DroppedFile[], over: number, path: string): string {
 export function useFiles(path: string) {
 	const [said, say] = useState("");
 	const add = (files: DroppedFile[]) => say(outcome(files, dropped.add(files), path));
-	const over = useDrop((data) => void ofDrop(data).then(add));
+	const over = useDrop((data) => void ofDrop(data).then(add), areProfiles);
 	return { add, over, said };
 }
 

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Copyable } from "../shared/copybutton";
 import { takeFiles } from "../shared/fields";
-import { useDrop } from "../shared/hooks";
+import { areProfiles, useDrop } from "../shared/hooks";
 import { IconX } from "../shared/icons";
 import { attached } from "../shared/must";
 import { IsOff } from "../shared/notices";
@@ -120,7 +120,7 @@ export function DropArea({ symbols }: { symbols: Symbols }) {
 	const { list } = useUploads();
 	const input = useRef<HTMLInputElement>(null);
 	const takes = symbols.enabled && symbols.uploadEnabled;
-	const over = useDrop(takes ? (data) => void uploads.add([...data.files]) : null);
+	const over = useDrop(takes ? (data) => void uploads.add([...data.files]) : null, areProfiles);
 	return (
 		<section class="panel" aria-labelledby="symbols-upload">
 			<div class="panel-head">
