@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import {
+	addressHas,
 	api,
 	clickNode,
 	closeBrowser,
@@ -351,6 +352,31 @@ test("the menu opens, walks and closes by keyboard", async (t) => {
 		await page.evaluate(() => document.activeElement.getAttribute("aria-label") === "Search"),
 		"a slash goes to the search",
 	);
+	assert.deepEqual(problems, []);
+});
+
+test("keys lead to the query, the graph and the table", async (t) => {
+	const { page, problems } = await open(t, { query: SMALL, view: "table" });
+	const at = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? "");
+	const goes = (name) => page.waitForFunction((n) => (document.activeElement.getAttribute("aria-label") ?? "").startsWith(n), name);
+	await page.locator(".vtable-body > div").first().waitFor();
+	await page.keyboard.press("q");
+	assert.equal(await at(), "Query");
+	await page.keyboard.type("gt");
+	assert.match(await page.getByRole("textbox", { name: "Query", exact: true }).inputValue(), /gt/, "text in a field");
+	await page.evaluate(() => document.activeElement.blur());
+	await page.keyboard.press("t");
+	await page.waitForFunction(() => document.activeElement.matches(".vtable-scroll"));
+	// The view has no graph: it is shown first.
+	await page.keyboard.press("g");
+	await page.keyboard.press("g");
+	await goes("Flame graph");
+	await addressHas(page, { view: undefined });
+	await page.keyboard.press("t");
+	await page.waitForFunction(() => document.activeElement.matches(".vtable-scroll"));
+	await page.keyboard.press("g");
+	await page.keyboard.press("t");
+	await page.waitForURL(/targets/);
 	assert.deepEqual(problems, []);
 });
 

@@ -145,6 +145,7 @@ export function App() {
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
 		list: () => setHelp(true),
+		showBoth: () => store.patch({ view: null, fn: null, src: null }, true),
 		docs: () => window.open(chapter, "_blank", "noopener"),
 	});
 

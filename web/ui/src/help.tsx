@@ -12,6 +12,8 @@ export interface Keys {
 	go(path: string): void;
 	list(): void;
 	docs(): void;
+	/** Shows graph and table, if the page has both. */
+	showBoth(): void;
 }
 
 const JUMP_MS = 1500;
@@ -32,6 +34,38 @@ export function focusPageSearch(): boolean {
 	return false;
 }
 
+/** The parts of a page that have a key, and what takes the focus there. */
+const PARTS = {
+	query: "main textarea",
+	graph: "main .flame-stage canvas[tabindex]",
+	table: "main .vtable-scroll, main .scroll-x",
+};
+export type PagePart = keyof typeof PARTS;
+const PART_KEYS: Record<string, PagePart> = { q: "query", t: "table" };
+/** After `g`, which begins the keys of pages. */
+const GRAPH_KEY = "g";
+
+function focusPart(part: PagePart): boolean {
+	const found = [...document.querySelectorAll<HTMLElement>(PARTS[part])].find((e) => e.offsetParent !== null);
+	found?.focus();
+	return found !== undefined;
+}
+
+const LOOK_MS = 100;
+const LOOKS = 50;
+
+/** Moves the focus to a part. One that the view leaves out is shown first; a table may have to be read. */
+function goToPart(part: PagePart, showBoth: () => void): void {
+	if (focusPart(part) || part === "query" || !document.querySelector("main [aria-label=View]")) return;
+	showBoth();
+	const from = document.activeElement;
+	let looks = 0;
+	const timer = setInterval(() => {
+		// Who went elsewhere in the meantime stays there.
+		if (++looks > LOOKS || document.activeElement !== from || focusPart(part)) clearInterval(timer);
+	}, LOOK_MS);
+}
+
 export function usePageKeys(keys: Keys): void {
 	const last = useRef(keys);
 	last.current = keys;
@@ -40,10 +74,14 @@ export function usePageKeys(keys: Keys): void {
 		const onKey = (e: KeyboardEvent) => {
 			if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || typing(e)) return;
 			if (document.querySelector("dialog[open]")) return;
-			const { jumps, go, list, docs } = last.current;
-			const to = performance.now() < jumping ? jumps[e.key] : undefined;
+			const { jumps, go, list, docs, showBoth } = last.current;
+			const afterG = performance.now() < jumping;
+			const to = afterG ? jumps[e.key] : undefined;
+			const inDialog = e.target instanceof Element && e.target.closest("[role=dialog]") !== null;
+			const part = inDialog ? undefined : afterG && e.key === GRAPH_KEY ? "graph" : PART_KEYS[e.key];
 			jumping = 0;
 			if (to !== undefined) go(to);
+			else if (part) goToPart(part, showBoth);
 			else if (e.key === "?") docs();
 			else if (e.key === "k") list();
 			else if (e.key === "g") jumping = performance.now() + JUMP_MS;
@@ -68,6 +106,9 @@ const PLACES: [title: string, entries: Entry[]][] = [
 			["k", "this list"],
 			["/", "search, filter, or the query"],
 			["Enter or Shift Enter", "in the search: the next, the previous match"],
+			["q", "the query"],
+			["g g", "the flame graph"],
+			["t", "the table"],
 			["Escape", "close what is open; clear the search"],
 		],
 	],
