@@ -92,6 +92,9 @@ static const char *const refused[][2] = {
 	{ "--mode=shard", "--mode is \"shard\"; it may be server, query or compact" },
 	{ "--mode=compact --web.enable-ingest",
 	  "--web.enable-ingest makes no sense with --mode=compact: it takes no profiles in" },
+	{ "--mode=query --web.enable-rules",
+	  "--web.enable-rules makes no sense with --mode=query: rules are added to rule_files of "
+	  "each query node" },
 	{ "--mode=compact --web.enable-files",
 	  "--web.enable-files makes no sense with --mode=compact: it keeps no files" },
 	{ "--mode=compact --storage.files.max-size=1GB",

@@ -46,7 +46,7 @@ for (const { name, args, bucket, elsewhere, takes = [] } of modes)
     assert.match(of('POST /v1/profiles'), elsewhere ?? /send to \/api\/v1\/ingest/);
     assert.ok(named.has('--web.enable-lifecycle'));
     if (!elsewhere) assert.deepEqual([...named.keys()].sort(), ['--web.enable-admin-api', '--web.enable-files', '--web.enable-ingest',
-      '--web.enable-lifecycle']);
+      '--web.enable-lifecycle', ...(bucket ? [] : ['--web.enable-rules'])]);
     for (const [flag, ask] of named) {
       const run = await finish(t, epimetheus, [...args, flag, '--version']);
       assert.equal(run.code, 0, `${ask}: ${flag}: ${run.err}`);

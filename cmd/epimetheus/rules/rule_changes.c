@@ -8,6 +8,9 @@
 
 const char *rule_changes_why_not(const struct options *o, const struct config *c)
 {
+	if (o->mode == MODE_COMPACT)
+		return "rules are not saved with --mode=compact: add the rule to rule_files of each query "
+			   "node";
 	if (rule_files_why_not(o))
 		return "rules are not saved on a shard, as they run on query nodes: add the rule to "
 			   "rule_files of each query node";

@@ -9,7 +9,8 @@
  * An error of the second write may leave either; the next change writes over both.
  *
  * A file that does not fit its checksum is moved to DIR/saved.yml.damaged-SECONDS. Then no saved
- * rule runs, and a warning says so until somebody saves a rule or undoes.
+ * rule runs, and a warning says so until somebody saves a rule or undoes. A file of a newer
+ * program, or one that cannot be read, stays where it is, and changes are refused.
  *
  * Units:     nanoseconds since 1970 (stored in milliseconds), bytes.
  * Errors:    ERR_INVALID with line and column of the rule that was sent; ERR_EXISTS; ERR_NOT_FOUND;
@@ -46,7 +47,10 @@ struct saved_version {
 /* ---- saved_rules_text.c: a version as a file ---- */
 
 void saved_version_print(const struct saved_version *v, struct buf *out);
-/* Texts are in the arena or in `text`. ERR_CORRUPT: it is not what saved_version_print wrote. */
+/*
+ * Texts are in the arena or in `text`. ERR_CORRUPT: it is not what saved_version_print wrote;
+ * ERR_UNSUPPORTED: a newer program wrote it.
+ */
 MUST_CHECK enum err_code saved_version_parse(
 	struct str text, struct arena *a, struct saved_version *out, struct err *err);
 /*

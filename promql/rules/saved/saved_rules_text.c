@@ -25,7 +25,8 @@
 
 #define TITLE \
 	"# Rules that users saved. Edits of this file count as damage: change rules on the page.\n"
-#define HEAD "# saved-rules 1 checksum="
+#define FORMAT "# saved-rules "
+#define HEAD FORMAT "1 checksum="
 #define CHECKSUM_BYTES 16u
 #define GROUP "# group"
 #define UNSET_NS 1 /* no duration in a file is so short */
@@ -225,6 +226,19 @@ static bool saved_text_take_checksum(struct str *at, uint64_t *out)
 	return !*end && strspn(digits, "0123456789abcdef") == CHECKSUM_BYTES;
 }
 
+/* The second line names a format that this program does not know. */
+static bool saved_text_is_newer(struct str text)
+{
+	struct str line, format;
+	uint64_t number;
+
+	if (!saved_text_line(&text, &line) || !saved_text_line(&text, &line) ||
+		!saved_text_take(&line, FORMAT))
+		return false;
+	format = saved_text_word(&line);
+	return str_to_u64(format, &number) && number > 1;
+}
+
 static bool saved_text_take_head(struct str *at, struct arena *a, struct saved_version *out)
 {
 	struct str line;
@@ -261,6 +275,8 @@ enum err_code saved_version_parse(
 	size_t cap = 0;
 
 	*out = (struct saved_version){ 0 };
+	if (saved_text_is_newer(text))
+		return err_set(err, ERR_UNSUPPORTED, "a newer version of Epimetheus wrote it");
 	if (!saved_text_take_checksum(&text, &checksum))
 		return err_set(err, ERR_CORRUPT, "it is no file of saved rules");
 	if (hash_bytes(text.ptr, text.len, 0) != checksum)
