@@ -2,9 +2,9 @@
  * Scrape manager: from a configuration to profiles in a sink.
  *
  * Each pair of a target and an enabled profile is scraped once per interval, at an offset of its
- * own; the first time at once, unless very many are new. A worker inflates, decodes and appends; health and last scrape change once the sink says
- * that the profile is durable. A turn that comes while a scrape is under way is skipped. An address
- * has one CPU profile under way at most.
+ * own; the first time at once, unless very many are new. A worker inflates, decodes and appends;
+ * health and last scrape change once the sink says that the profile is durable. A turn that comes
+ * while a scrape is under way is skipped. An address has one CPU profile under way at most.
  *
  * Units:     nanoseconds.
  * Errors:    a scrape's error is in the target's last_error, in metrics, and in the log at debug.
