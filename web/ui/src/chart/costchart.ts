@@ -89,8 +89,9 @@ export function useCostChart(q: CostQuestion): CostChart {
 	const sent = adds ? withRate(asked, step) : asked;
 	const chart = useChart(sent, q.window, interval, q.type, tick);
 	const all = adds && asked ? ofAll(flameQuery(clean(profilesOf(query, kind)))) : "";
-	const rates = useMeanRates(adds ? asked : "", q.window, q.type, tick);
 	const mean = useMeanRates(all, q.window, q.type, tick);
+	const lines = useMeanRates(adds && asked !== all ? asked : "", q.window, q.type, tick);
+	const rates = asked === all ? mean : lines;
 	const result = chart.loaded.answer?.data.result ?? EMPTY;
 	const matrix = useMemo(() => (byFunction ? withRest(result) : result), [result, byFunction]);
 	if (!byFunction || sent) return { ...chart, matrix, rates, mean };
