@@ -225,6 +225,14 @@ test("each form of a comparison opens its own two sides", () => {
 			true,
 			"f flat_share",
 		],
+		// A function over a window is measured as the profiles in it.
+		[
+			"total(diff(max_over_time(heap[5m]), max_over_time(heap[5m] offset 1h))) > 0",
+			{},
+			["heap 300..0", "heap 3900..3600"],
+			false,
+			"",
+		],
 		// The later profiles are the new ones, on either side.
 		[
 			"total(heap[5m] offset 1h) < total(heap[5m]) / 2",

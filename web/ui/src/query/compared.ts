@@ -194,19 +194,14 @@ function pairOfSides(n: ExprNode, { at, typeOf }: Evaluation, around: Around): P
 	return late ? { next: base, base: next, normalized } : { next, base, normalized };
 }
 
-/** Both arguments of `diff` and `changed`; of a rate, the profiles that it is of. */
+/** Both arguments of `diff` and `changed`. */
 function pairOfCall(n: ExprNode, { typeOf }: Evaluation, around: Around): Pair | null {
 	const [, of, normal] = /^(diff|changed)(_normalized|_interval)?$/.exec(funcOf(n)) ?? [];
-	const [next, base] = n.args ?? [];
-	if (!of || !next || !base) return null;
+	if (!of) return null;
 	const cost: MeasuredCost | null = of === "changed" ? { of: "flat", share: true } : around.cost;
-	const part = (node: ExprNode): MeasuredPart | undefined =>
-		nodesOf(node, needsWindow).length > 0
-			? profileParts(node, typeOf, { ...around, cost })[0]
-			: { ...around, node: inside(node), cost };
-	const [left, right] = [part(next), part(base)];
-	if (!left || !right) return null;
-	return { next: left, base: right, normalized: of === "changed" || normal !== undefined };
+	const [next, base] = (n.args ?? []).map((c) => profileParts(c, typeOf, { ...around, cost })[0]);
+	if (!next || !base) return null;
+	return { next, base, normalized: of === "changed" || normal !== undefined };
 }
 
 /** The outermost comparison of profiles with others of the same type. */
