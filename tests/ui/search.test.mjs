@@ -37,23 +37,23 @@ const nameAt = (f, p) => p && ("node" in p ? layout.nameOf(f, p.node) : ["read",
 
 test("a path has a node, or a node that has to be read first", () => {
 	const f = layout.buildFlame(CUT);
-	const at = (path) => nameAt(f, place.placeOf(f, path));
+	const at = (path) => nameAt(f, place.pathPlace(f, path));
 	assert.equal(at(["a"]), "a");
 	assert.equal(at(["a", "b"]), "b");
-	assert.equal(f.total[place.placeOf(f, ["other"]).node], 15, "the function that is called so");
+	assert.equal(f.total[place.pathPlace(f, ["other"]).node], 15, "the function that is called so");
 	assert.deepEqual(at(["a", "c"]), ["read", "other"]);
-	assert.equal(f.total[place.placeOf(f, ["a", "c", "d"]).unread], 40, "the one below a");
-	assert.equal(f.total[place.placeOf(f, ["x"]).unread], 25, "the one beside a");
+	assert.equal(f.total[place.pathPlace(f, ["a", "c", "d"]).unread], 40, "the one below a");
+	assert.equal(f.total[place.pathPlace(f, ["x"]).unread], 25, "the one beside a");
 	assert.equal(at(["a", "b", "x"]), null, "b has no callee");
-	assert.equal(place.placeOf(layout.buildFlame({ ...CUT, levels: [] }), ["a"]), null);
+	assert.equal(place.pathPlace(layout.buildFlame({ ...CUT, levels: [] }), ["a"]), null);
 });
 
 test("what was read is below other, and so is what is still left out there", () => {
 	const f = layout.buildFlame(CUT);
-	const { unread } = place.placeOf(f, ["a", "c"]);
+	const { unread } = place.pathPlace(f, ["a", "c"]);
 	const joined = subtree.withPart(f, unread, layout.buildFlame(PART), subtree.partAsk(f, unread));
-	assert.equal(nameAt(joined, place.placeOf(joined, ["a", "c", "d"])), "d");
-	const next = place.placeOf(joined, ["a", "x"]);
+	assert.equal(nameAt(joined, place.pathPlace(joined, ["a", "c", "d"])), "d");
+	const next = place.pathPlace(joined, ["a", "x"]);
 	assert.equal(joined.total[next.unread], 10);
 });
 

@@ -9,7 +9,7 @@ export * as causes from "./fleet/causes";
 export * as complete from "./query/complete";
 export * as costchart from "./chart/costchart";
 export * as edit from "./query/edit";
-export * as functionfiles from "./result/functionfiles";
+export * as functionfiles from "./flame/functionfiles";
 export * as filecontents from "./files/contents";
 export * as queryfiles from "./query/files";
 export * as fleet from "./fleet/fleet";

@@ -6,7 +6,7 @@ import { isOther } from "./subtree";
 export type Place = { node: number } | { unread: number };
 
 /** The names are from the root down, without the root's. null: the graph has no such path. */
-export function placeOf(f: Flame, path: string[]): Place | null {
+export function pathPlace(f: Flame, path: string[]): Place | null {
 	let at = f.count ? 0 : -1;
 	for (const name of path) {
 		let above = at;

@@ -1,6 +1,7 @@
 // The elements of a grouped answer: as one tree, whose first level are the values of the labels, and as
 // groups with their colours and shares.
 import { seriesColor } from "../flame/color";
+import { withFunctionFiles } from "../flame/functionfiles";
 import {
 	type Flamebearer,
 	formatLabels,
@@ -11,7 +12,6 @@ import {
 	tellingLabels,
 } from "../shared/api";
 import { share } from "../shared/units";
-import { withFunctionFiles } from "./functionfiles";
 
 /** The name of an element: the value of its only label, else all its labels. */
 export function elementName(metric: Labels, labels: string[]): string {

@@ -1,6 +1,7 @@
 // One function between its callers and callees: the inverted tree of callers above, the tree of
 // callees below, both as tables beside them, and the cost of its lines.
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { withFunctionFiles } from "../flame/functionfiles";
 import { FunctionName } from "../flame/functionname";
 import { invertCallers, type Neighbour, neighbours, withoutRoot } from "../flame/invert";
 import {
@@ -38,7 +39,6 @@ import {
 	trend,
 } from "../shared/units";
 import { isFolded } from "./filters";
-import { withFunctionFiles } from "./functionfiles";
 import "./sandwich.css";
 
 export interface SandwichProps {

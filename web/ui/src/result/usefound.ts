@@ -2,7 +2,7 @@
 // heaviest nodes that do, drawn or not. Enter and Shift+Enter go from one to the next.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Flame, pathId } from "../flame/layout";
-import { placeOf } from "../flame/place";
+import { pathPlace } from "../flame/place";
 import { STEPS_MAX, zoomTo } from "../flame/subtree";
 import type { Goal } from "../flame/view";
 import { exactPattern, groupBy } from "../query/edit";
@@ -58,7 +58,7 @@ export function pathsOf(elements: ProfileElement[], all: boolean): string[][] {
 		.map((f) => f.path);
 }
 
-const profilesOf = (data: QueryData | undefined): ProfileElement[] =>
+const elementsOf = (data: QueryData | undefined): ProfileElement[] =>
 	data?.resultType === "profiles" ? data.result : [];
 
 function useAnswer(props: Asking, query: string, text: string) {
@@ -76,10 +76,10 @@ function useAnswer(props: Asking, query: string, text: string) {
 export function useFound(props: Asking, element: ProfileElement, all: boolean, text: string): Found | null {
 	const own = useAnswer(props, props.query, text);
 	const sum = useAnswer(props, groupBy(props.query, ""), all ? text : "");
-	const elements = useMemo(() => profilesOf(own.answer?.data), [own.answer]);
+	const elements = useMemo(() => elementsOf(own.answer?.data), [own.answer]);
 	const of = (v: ProfileElement[]) =>
 		v.find((e) => sameLabels(e.metric, element.metric)) ?? (v.length === 1 ? v[0] : undefined);
-	const shown = all ? profilesOf(sum.answer?.data)[0] : of(elements);
+	const shown = all ? elementsOf(sum.answer?.data)[0] : of(elements);
 	const paths = useMemo(
 		() => pathsOf(all ? elements : shown ? [shown] : [], all),
 		[elements, shown, all],
@@ -124,7 +124,7 @@ export function useSteps(
 	useEffect(() => {
 		if (!turn || turn === done.current || !ready || !parts || !base) return;
 		if (read.current.turn !== turn) read.current = { turn, n: 0 };
-		const place = index < 0 ? null : placeOf(parts.flame, paths[index]);
+		const place = index < 0 ? null : pathPlace(parts.flame, paths[index]);
 		if (place && "unread" in place && !parts.error && !parts.changed) {
 			const to = zoomTo(parts, pathId(parts.flame, place.unread));
 			if (to !== zoom && read.current.n++ < STEPS_MAX) patch({ zoom: to }, read.current.n > 1);
@@ -136,7 +136,7 @@ export function useSteps(
 				turn,
 				path: parts.flame.path[place.node],
 				opened: read.current.n > 0,
-				whole: "node" in (placeOf(base, paths[index]) ?? {}),
+				whole: "node" in (pathPlace(base, paths[index]) ?? {}),
 			});
 	}, [turn, ready, parts?.flame, parts?.reading, parts?.error, zoom]);
 	const onStep = useCallback(
