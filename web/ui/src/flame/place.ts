@@ -3,10 +3,10 @@ import { type Flame, flameChildren, nameOf } from "./layout";
 import { isOther } from "./subtree";
 
 /** The node at the end of a path, or the node "other" that has to be read first. */
-export type Place = { node: number } | { unread: number };
+export type PathPlace = { node: number } | { unread: number };
 
 /** The names are from the root down, without the root's. null: the graph has no such path. */
-export function pathPlace(f: Flame, path: string[]): Place | null {
+export function pathPlace(f: Flame, path: string[]): PathPlace | null {
 	let at = f.count ? 0 : -1;
 	for (const name of path) {
 		let above = at;

@@ -2,7 +2,7 @@
 import { useCallback, useState } from "preact/hooks";
 import { alertOn } from "../query/edit";
 import {
-	type Asked,
+	type ElementAt,
 	compareParams,
 	type ExprNode,
 	type Measured,
@@ -34,7 +34,7 @@ export interface Behind {
 /** Finds what an expression measures; "" asks nothing. */
 export function useMeasured(
 	expr: string,
-	{ at, labels, since = null }: Omit<Asked, "at"> & { at: number | null },
+	{ at, labels, since = null }: Omit<ElementAt, "at"> & { at: number | null },
 ): Behind {
 	const types = useProfileTypes();
 	const tree = useApi<ExprNode>(expr || null, "parse_query", { query: expr });
@@ -175,7 +175,7 @@ function JudgedGraph({ found, ask, graph }: JudgedProps) {
 }
 
 /** The measured profiles, compared as the expression does, else with the time before the alert. */
-export function MeasuredDiff(props: Asked & { expr: string }) {
+export function MeasuredDiff(props: ElementAt & { expr: string }) {
 	const { found, known, tree } = useMeasured(props.expr, props);
 	const ask = found && diffQuery(found.next, found.base, found.normalized);
 	const times = { time: ask ? trimMs(ask.time) : undefined };
@@ -202,7 +202,7 @@ const COMPARE_TEXT: Record<Measured["against"], string> = {
 };
 
 /** Below an expression's costs: the profiles that they were computed from. */
-export function MeasuredProfiles(props: Asked & { expr: string }) {
+export function MeasuredProfiles(props: ElementAt & { expr: string }) {
 	const { found, known } = useMeasured(props.expr, props);
 	const graph = useGraph(found, found?.exact ?? "", { time: trimMs(props.at) });
 	const { loaded } = graph;

@@ -27,7 +27,7 @@ import { type Significance, SignificanceNotes } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
 import { ROW_KINDS, type RowKind, TopTable } from "./toptable";
 import { selectedName, UnnamedNote } from "./unnamednote";
-import type { Found } from "./usefound";
+import type { SearchAnswer } from "./usefound";
 import { VerdictPanel } from "./verdictpanel";
 import {
 	type Bases,
@@ -79,7 +79,7 @@ function Picked({ pick, onPick }: { pick: string; onPick(name: string): void }) 
 }
 
 /** The rows that are loaded, and behind them those of functions that match and are not. */
-function useRows(element: TopElement | undefined, found: Found | null): TopElement | undefined {
+function useRows(element: TopElement | undefined, found: SearchAnswer | null): TopElement | undefined {
 	const matched = found?.matched;
 	return useMemo(() => {
 		if (!element || !matched || (element.functions ?? 0) <= element.rows.length) return element;
@@ -90,7 +90,7 @@ function useRows(element: TopElement | undefined, found: Found | null): TopEleme
 }
 
 /** The functions that the table has no row for: of all, or of those that match. */
-function missingRows(element: TopElement, found: Found | null, filter: RegExp | null): string {
+function missingRows(element: TopElement, found: SearchAnswer | null, filter: RegExp | null): string {
 	const { rows, functions = rows.length } = element;
 	const matched = filter && found?.matched;
 	const shown = matched ? rows.filter((r) => filter.test(r.function)).length : rows.length;
@@ -101,7 +101,7 @@ function missingRows(element: TopElement, found: Found | null, filter: RegExp | 
 
 function TablePart(props: {
 	top: Top;
-	found: Found | null;
+	found: SearchAnswer | null;
 	bases: Bases | null;
 	significance: Significance | null;
 	diff: boolean;

@@ -11,7 +11,7 @@ import {
 } from "../shared/api";
 import { IconSearch, IconX } from "../shared/icons";
 import { counted, formatPercent, formatSigned, formatValue, trend } from "../shared/units";
-import type { Found, Steps } from "./usefound";
+import type { SearchAnswer, Steps } from "./usefound";
 
 const SEARCH_DELAY_MS = 140;
 
@@ -47,7 +47,7 @@ export function SearchBox({
 	text: string;
 	error: string;
 	/** What the server finds; null: nothing is asked. */
-	found?: Found | null;
+	found?: SearchAnswer | null;
 	/** Enter and Shift+Enter go from match to match. */
 	steps?: Steps;
 	placeholder?: string;
@@ -113,7 +113,7 @@ export function SearchBox({
 }
 
 /** The share of what matches; on both sides of a difference. */
-function FoundShare({ found, at }: { found: Found; at: number }) {
+function FoundShare({ found, at }: { found: SearchAnswer; at: number }) {
 	const { matched, error, old, paths } = found;
 	if (error)
 		return (

@@ -21,7 +21,7 @@ import type { Parts } from "./useparts";
 
 const PATHS_MAX = 100;
 
-export interface Found {
+export interface SearchAnswer {
 	/** Of the element that is shown; null while it is not known. */
 	matched: Matched | null;
 	/** The nodes that match, the heaviest first: names from the root down, as the graph has them. */
@@ -73,7 +73,7 @@ function useAnswer(props: Asking, query: string, text: string) {
 }
 
 /** Asks for what matches; an empty text asks nothing. */
-export function useFound(props: Asking, element: ProfileElement, all: boolean, text: string): Found | null {
+export function useFound(props: Asking, element: ProfileElement, all: boolean, text: string): SearchAnswer | null {
 	const own = useAnswer(props, props.query, text);
 	const sum = useAnswer(props, groupBy(props.query, ""), all ? text : "");
 	const elements = useMemo(() => elementsOf(own.answer?.data), [own.answer]);
@@ -103,7 +103,7 @@ export interface Steps {
 /** The place in the graph of one match after the other; what was left out on the way is read. */
 export function useSteps(
 	about: string,
-	found: Found | null,
+	found: SearchAnswer | null,
 	parts: Parts | null,
 	base: Flame | null,
 	params: URLSearchParams,

@@ -18,7 +18,7 @@ import { type QueryEdit, isFolded, queryActions } from "./filters";
 import { elementName, type Group, labelNames, together } from "./group";
 import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
-import { type Found, searchText, useFound, useSteps } from "./usefound";
+import { type SearchAnswer, searchText, useFound, useSteps } from "./usefound";
 import { type Parts, useParts } from "./useparts";
 import { useSignificance } from "./significance";
 import { useSearch } from "./toolbar";
@@ -75,7 +75,7 @@ function useMatches(
 	pick: string,
 	widthMode: WidthMode,
 	text: string,
-	found: Found | null,
+	found: SearchAnswer | null,
 	at: number,
 ): Matches | null {
 	const matches = useMemo(() => {
