@@ -1,6 +1,6 @@
 // The modules that need no browser, for the unit tests.
 export * as api from "./shared/api";
-export * as blame from "./result/blame";
+export * as blame from "./verdict/blame";
 export * as candidates from "./query/candidates";
 export * as cluster from "./cluster/cluster";
 export * as compare from "./compare/sides";
@@ -51,7 +51,7 @@ export * as text from "./query/text";
 export * as timerange from "./shared/timerange";
 export * as types from "./query/types";
 export * as units from "./shared/units";
-export * as verdict from "./result/verdict";
+export * as verdict from "./verdict/verdict";
 export * as found from "./result/usefound";
 export * as urlstate from "./shared/urlstate";
 export * as fired from "./alert/fired";

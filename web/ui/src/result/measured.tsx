@@ -18,9 +18,9 @@ import { Progress } from "../shared/progress";
 import { formatDuration, formatSpan, trimMs, type Window } from "../shared/timerange";
 import { newAlert, patchParams } from "../shared/urlstate";
 import { DEFAULT_NODES, Results, useAnswered } from "./results";
-import { type Significance, useSignificance } from "./significance";
+import { type Significance, useSignificance } from "../verdict/significance";
 import { useElement } from "./useprofile";
-import { VerdictPanel } from "./verdictpanel";
+import { VerdictPanel } from "../verdict/verdictpanel";
 
 const NONE: ProfileElement[] = [];
 

@@ -23,12 +23,12 @@ import { Outline } from "./outline";
 import { DEFAULT_NODES, NODE_LIMITS } from "./results";
 import { Sandwich } from "./sandwich";
 import { ShareButton } from "./share";
-import { type Significance, SignificanceNotes } from "./significance";
+import { type Significance, SignificanceNotes } from "../verdict/significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
 import { ROW_KINDS, type RowKind, TopTable } from "./toptable";
 import { selectedName, UnnamedNote } from "./unnamednote";
 import type { SearchAnswer } from "./usefound";
-import { VerdictPanel } from "./verdictpanel";
+import { VerdictPanel } from "../verdict/verdictpanel";
 import {
 	type Bases,
 	type ProfileProps,

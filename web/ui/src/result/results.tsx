@@ -10,7 +10,7 @@ import { type QueryEdit, FilterChips } from "./filters";
 import type { GroupColors } from "./group";
 import { ProfileResult } from "./profileresult";
 import { ShareButton } from "./share";
-import type { Significance } from "./significance";
+import type { Significance } from "../verdict/significance";
 import { ElementSelect, SearchBox, useSearch } from "./toolbar";
 import { CostTable, TopTable } from "./toptable";
 

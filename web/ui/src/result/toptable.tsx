@@ -12,10 +12,10 @@ import {
 	parseSample,
 	trend,
 } from "../shared/units";
-import { timesText } from "./blame";
+import { timesText } from "../verdict/blame";
 import { isFolded } from "./filters";
 import type { Bases } from "./useprofile";
-import { boundsOf, type Change, isProved, middleOf, rankOf, wordsOf } from "./verdict";
+import { boundsOf, type Change, isProved, middleOf, rankOf, wordsOf } from "../verdict/verdict";
 
 export interface TopTableProps {
 	element: TopElement;
@@ -294,9 +294,10 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 export function TopTable(props: TopTableProps) {
 	const { element, diff, filter, picked, onOpen, changes, bases = null } = props;
 	const { onPick, onAlert, onSource, kind = "all", onKind } = props;
+	const chosen = diff && onKind !== undefined;
 	const kinds = useMemo(
-		() => (diff && onKind ? rowsByKind(element.rows, bases, changes) : null),
-		[diff, onKind !== undefined, element, bases, changes],
+		() => (chosen ? rowsByKind(element.rows, bases, changes) : null),
+		[chosen, element, bases, changes],
 	);
 	const rows = kinds?.get(kind) ?? element.rows;
 	const columns = useMemo(
@@ -321,7 +322,7 @@ export function TopTable(props: TopTableProps) {
 			empty={element.rows.length ? "No matching function." : "No samples."}
 		/>
 	);
-	if (!diff || !onKind) return table;
+	if (!chosen) return table;
 	return (
 		<>
 			<RowKinds {...{ kinds, kind, onKind }} />

@@ -20,7 +20,7 @@ import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
 import { type SearchAnswer, searchText, useFound, useSteps } from "./usefound";
 import { type Parts, useParts } from "./useparts";
-import { useSignificance } from "./significance";
+import { useSignificance } from "../verdict/significance";
 import { useSearch } from "./toolbar";
 import { unnamedActions } from "./unnamednote";
 
