@@ -11,7 +11,7 @@ import {
 } from "../shared/api";
 import { IconSearch, IconX } from "../shared/icons";
 import { counted, formatPercent, formatSigned, formatValue, trend } from "../shared/units";
-import type { SearchAnswer, Steps } from "./usefound";
+import type { SearchAnswer, SearchSteps } from "./usefound";
 
 const SEARCH_DELAY_MS = 140;
 
@@ -49,7 +49,7 @@ export function SearchBox({
 	/** What the server finds; null: nothing is asked. */
 	found?: SearchAnswer | null;
 	/** Enter and Shift+Enter go from match to match. */
-	steps?: Steps;
+	steps?: SearchSteps;
 	placeholder?: string;
 	onChange(text: string): void;
 }) {

@@ -93,7 +93,7 @@ export function useFound(props: Asking, element: ProfileElement, all: boolean, t
 	};
 }
 
-export interface Steps {
+export interface SearchSteps {
 	/** The match that is shown, from 1; 0: none yet. */
 	at: number;
 	goal: Goal | null;
@@ -108,7 +108,7 @@ export function useSteps(
 	base: Flame | null,
 	params: URLSearchParams,
 	patch: ResultsProps["patch"],
-): Steps {
+): SearchSteps {
 	const [step, setStep] = useState({ about: "", index: 0, turn: 0 });
 	const [goal, setGoal] = useState<Goal | null>(null);
 	/** The turn that has come to its end, and the parts that were asked for in this one. */
