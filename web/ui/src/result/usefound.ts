@@ -101,7 +101,7 @@ export interface SearchSteps {
 }
 
 /** The place in the graph of one match after the other; what was left out on the way is read. */
-export function useSteps(
+export function useSearchSteps(
 	about: string,
 	found: SearchAnswer | null,
 	parts: Parts | null,

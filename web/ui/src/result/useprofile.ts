@@ -18,7 +18,7 @@ import { type QueryEdit, isFolded, queryActions } from "./filters";
 import { elementName, type Group, labelNames, together } from "./group";
 import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
-import { type SearchAnswer, searchText, useFound, useSteps } from "./usefound";
+import { type SearchAnswer, searchText, useFound, useSearchSteps } from "./usefound";
 import { type Parts, useParts } from "./useparts";
 import { useSignificance } from "../verdict/significance";
 import { useSearch } from "./toolbar";
@@ -246,7 +246,7 @@ export function useProfile(props: ProfileProps) {
 	const text = searchText(searched.pattern ? searched.text : "", pick);
 	const found = useFound(props, element, all, text);
 	const about = JSON.stringify([text, all ? "all" : element.metric]);
-	const steps = useSteps(about, found, part, base, params, patch);
+	const steps = useSearchSteps(about, found, part, base, params, patch);
 	const matches = useMatches(flame, searched.pattern, pick, widthMode, text, found, steps.at);
 	const tabled = view === "both" || view === "table";
 	const double = element.flamebearer.format === "double";
