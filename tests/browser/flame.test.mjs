@@ -470,7 +470,7 @@ test("a selected frame outlives a new answer; without motion a zoom jumps", asyn
 	const spoken = page.locator(".flame [aria-live]").getByText(/^leveldb::.*, 500 ms, 50\.00%/);
 	await spoken.waitFor({ state: "attached" });
 	const [answer] = await Promise.all([
-		page.waitForResponse((r) => r.url().includes("/api/v1/query?")),
+		page.waitForResponse((r) => r.url().includes("max_nodes=")),
 		page.getByRole("button", { name: "Run" }).click(),
 	]);
 	await answer.finished();
