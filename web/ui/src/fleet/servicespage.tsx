@@ -1,6 +1,6 @@
 // The page Services: one row per service, with links to its profiles.
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { ChartColumn as Steps } from "../chart/series";
 import { FunctionName } from "../flame/functionname";
 import { groupable } from "../query/labels";
@@ -447,6 +447,10 @@ export function Services() {
 		answers: many.about === fleet.about ? many.data : NO_ANSWERS,
 		ready: fleet.answered,
 	});
+	// The checklist of the first minute stays until there is a row, so that its end comes with it.
+	const opening = useRef(false);
+	if (first.waiting) opening.current = true;
+	else if (fleet.answered || rows.length > 0 || failed) opening.current = false;
 	const filter = params.get("filter") ?? "";
 	const cpu = fleet.known.cpu ? "cpu" : "";
 	const { memory, tasks, leaked } = fleet.known;
@@ -476,7 +480,7 @@ export function Services() {
 			<RoundWarnings many={many} />
 			{!first.waiting && <FindingsPanel findings={findings} />}
 			{first.cpuComes && <FirstCpuNote first={first} />}
-			{first.waiting || (first.targets && rows.length === 0 && !failed) ? (
+			{opening.current ? (
 				<FirstMinutePanel first={first} />
 			) : (
 				(!failed || rows.length > 0) && (
