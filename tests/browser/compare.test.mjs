@@ -394,3 +394,38 @@ test("narrow and dark: nothing is wider than the screen", async (t) => {
 	assert.ok(wide <= 0, `${wide} px too wide`);
 	assert.deepEqual(problems, []);
 });
+
+test("the call path of a zoom is whole: where one is, a click on each part, after a reload", async (t) => {
+	const w = await fixedWindow(120);
+	const [next, base] = ["v2", "v1"].map((v) => `cpu{job="demo",version="${v}"}`);
+	const { page } = await openFleet(t, `compare?${new URLSearchParams({ new: next, base, ...w, shift: "0" })}`, {
+		viewport: { width: 1440, height: 900 },
+	});
+	await flameReady(page);
+	await page.locator(".flame-stage canvas").first().focus();
+	for (let i = 0; i < 8; i++) await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Enter");
+	await page.waitForURL(/[?&]zoom=/);
+	const path = page.getByRole("group", { name: "Call path of the zoomed function" });
+	const cut = () =>
+		path.evaluate((c) => {
+			const right = c.getBoundingClientRect().right + 0.5;
+			return [...c.children].filter((e) => e.getBoundingClientRect().right > right).map((e) => e.textContent);
+		});
+	const current = () => path.locator(".current").getAttribute("title");
+	const zoomedIs = (name) => page.waitForFunction((n) => window.__epi.flame().zoomed === n, name);
+	await path.getByRole("button", { name: "Reset zoom" }).waitFor();
+	assert.deepEqual(await cut(), []);
+	const deepest = await current();
+	await zoomedIs(deepest);
+	await page.reload();
+	await flameReady(page);
+	await zoomedIs(deepest);
+	assert.equal(await current(), deepest);
+	const above = await path.locator("button[title]:not(.current)").last().getAttribute("title");
+	await path.locator("button[title]:not(.current)").last().click();
+	await zoomedIs(above);
+	assert.equal(await current(), above);
+	await path.getByRole("button", { name: "Reset zoom" }).click();
+	await page.waitForFunction(() => !location.search.includes("zoom="));
+});

@@ -183,9 +183,9 @@ test("keys: help, search, and from page to page", async (t) => {
 	for (const [keys, what] of [
 		["?", "the chapter of this view"],
 		["k", "this list"],
-		["q", "the query"],
-		["gg", "the flame graph"],
-		["t", "the table"],
+		["q", "to the query"],
+		["gg", "to the flame graph"],
+		["t", "to the table"],
 		["gs", "Services"],
 		["Enter", "zoom in"],
 	]) {

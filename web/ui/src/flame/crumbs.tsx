@@ -17,7 +17,7 @@ export function Crumbs({
 	const path = ancestry(flame, zoomed);
 	const shown = path.length > SHOWN ? [path[0], -1, ...path.slice(2 - SHOWN)] : path;
 	return (
-		<div class="crumbs" role="group" aria-label="Call path of the zoomed function">
+		<div class={zoomed > 0 ? "crumbs zoomed" : "crumbs"} role="group" aria-label="Call path of the zoomed function">
 			{shown.map((n) =>
 				n < 0 ? (
 					<span key="gap" class="faint">
