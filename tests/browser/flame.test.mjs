@@ -356,7 +356,7 @@ test("the menu opens, walks and closes by keyboard", async (t) => {
 });
 
 test("keys lead to the query, the graph and the table", async (t) => {
-	const { page, problems } = await open(t, { query: SMALL, view: "table" });
+	const { page, problems } = await openPage(t, server.base + address({ query: SMALL, view: "table" }));
 	const at = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? "");
 	const goes = (name) => page.waitForFunction((n) => (document.activeElement.getAttribute("aria-label") ?? "").startsWith(n), name);
 	await page.locator(".vtable-body > div").first().waitFor();
