@@ -362,8 +362,9 @@ test("keys lead to the query, the graph and the table", async (t) => {
 	await page.locator(".vtable-body > div").first().waitFor();
 	await page.keyboard.press("q");
 	assert.equal(await at(), "Query");
+	await page.keyboard.press("Control+A");
 	await page.keyboard.type("gt");
-	assert.match(await page.getByRole("textbox", { name: "Query", exact: true }).inputValue(), /gt/, "text in a field");
+	assert.equal(await page.getByRole("textbox", { name: "Query", exact: true }).inputValue(), "gt", "text in a field");
 	await page.evaluate(() => document.activeElement.blur());
 	await page.keyboard.press("t");
 	await page.waitForFunction(() => document.activeElement.matches(".vtable-scroll"));
