@@ -8,7 +8,7 @@ import {
 	dueText,
 	type FirstError,
 	firstSteps,
-	type Steps,
+	type FirstSteps,
 	keptDue,
 } from "./firststeps";
 import { type Loaded, useApi, useClock, useFlags, useInterval } from "./hooks";
@@ -64,7 +64,7 @@ function useServerClock(): number | null {
 }
 
 /** Seconds until `dueIn` of the steps, which never grow while this is shown. */
-function useCountdown(steps: Steps | null, now: number): number | null {
+function useCountdown(steps: FirstSteps | null, now: number): number | null {
 	const kept = useRef<number | null>(null);
 	const { dueIn } = steps ?? { dueIn: null };
 	kept.current = keptDue(kept.current, dueIn === null ? null : dueIn + now);
@@ -130,7 +130,7 @@ function Failure({ error, all }: { error: FirstError; all: boolean }) {
 }
 
 interface StepsProps {
-	steps: Steps;
+	steps: FirstSteps;
 	stored: number;
 	/** Seconds. */
 	countdown: number | null;
