@@ -47,7 +47,7 @@ export interface MeasuredPart {
 	cost: MeasuredCost | null;
 }
 
-export interface Pair {
+export interface ComparedPair {
 	next: MeasuredPart;
 	base: MeasuredPart;
 	/** Whether the expression compares shares, so that totals do not count. */
@@ -179,7 +179,7 @@ function partType(p: MeasuredPart, typeOf: TypeOf): string {
 const COMPARES = new Set(["-", "/", ">", ">=", "<", "<=", "==", "!="]);
 
 /** The first profiles of one side and the first others of the same type on the other side. */
-function pairOfSides(n: ExprNode, { at, typeOf }: Evaluation, around: Around): Pair | null {
+function pairOfSides(n: ExprNode, { at, typeOf }: Evaluation, around: Around): ComparedPair | null {
 	if (!n.lhs || !n.rhs) return null;
 	const [next] = profileParts(n.lhs, typeOf, aroundChild(n, n.lhs, around));
 	if (!next) return null;
@@ -195,7 +195,7 @@ function pairOfSides(n: ExprNode, { at, typeOf }: Evaluation, around: Around): P
 }
 
 /** Both arguments of `diff` and `changed`. */
-function pairOfCall(n: ExprNode, { typeOf }: Evaluation, around: Around): Pair | null {
+function pairOfCall(n: ExprNode, { typeOf }: Evaluation, around: Around): ComparedPair | null {
 	const [, of, normal] = /^(diff|changed)(_normalized|_interval)?$/.exec(funcOf(n)) ?? [];
 	if (!of) return null;
 	const cost: MeasuredCost | null = of === "changed" ? { of: "flat", share: true } : around.cost;
@@ -205,7 +205,7 @@ function pairOfCall(n: ExprNode, { typeOf }: Evaluation, around: Around): Pair |
 }
 
 /** The outermost comparison of profiles with others of the same type. */
-function outermostPair(n: ExprNode, of: Evaluation, around: Around = ALONE): Pair | null {
+function outermostPair(n: ExprNode, of: Evaluation, around: Around = ALONE): ComparedPair | null {
 	const own =
 		n.type === "binaryExpr" && COMPARES.has(n.op ?? "")
 			? pairOfSides(n, of, around)
@@ -219,7 +219,7 @@ function outermostPair(n: ExprNode, of: Evaluation, around: Around = ALONE): Pai
 }
 
 /** The same profiles at two times, as in `topk(9, A) unless topk(9, A offset 1d)`. */
-function pairOfTimes(parts: MeasuredPart[], at: number, text: (n: ExprNode) => string): Pair | null {
+function pairOfTimes(parts: MeasuredPart[], at: number, text: (n: ExprNode) => string): ComparedPair | null {
 	const [first] = parts;
 	const end = (p: MeasuredPart) => partWindow(p, at).end;
 	const other = parts.find((p) => end(p) !== end(first) && text(p.node) === text(first.node));
@@ -237,7 +237,7 @@ export function comparedPair(
 	parts: MeasuredPart[],
 	of: Evaluation,
 	text: (n: ExprNode) => string,
-): Pair | null {
+): ComparedPair | null {
 	return outermostPair(tree, of) ?? pairOfTimes(parts, of.at, text);
 }
 

@@ -90,7 +90,7 @@ function windowText(selector: string): string {
 }
 
 /** What an expression is asked about: when it was evaluated, and the element. */
-export interface ElementAt {
+export interface AskedElement {
 	/** Seconds. */
 	at: number;
 	labels: Labels;
@@ -106,7 +106,7 @@ export interface ElementAt {
 export function measured(
 	expr: string,
 	tree: ExprNode,
-	{ at, labels, since = null }: ElementAt,
+	{ at, labels, since = null }: AskedElement,
 	typeOf: TypeOf,
 ): Measured | null {
 	const parts = profileParts(tree, typeOf);

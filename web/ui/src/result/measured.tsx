@@ -2,7 +2,7 @@
 import { useCallback, useState } from "preact/hooks";
 import { alertOn } from "../query/edit";
 import {
-	type ElementAt,
+	type AskedElement,
 	compareParams,
 	type ExprNode,
 	type Measured,
@@ -34,7 +34,7 @@ export interface Behind {
 /** Finds what an expression measures; "" asks nothing. */
 export function useMeasured(
 	expr: string,
-	{ at, labels, since = null }: Omit<ElementAt, "at"> & { at: number | null },
+	{ at, labels, since = null }: Omit<AskedElement, "at"> & { at: number | null },
 ): Behind {
 	const types = useProfileTypes();
 	const tree = useApi<ExprNode>(expr || null, "parse_query", { query: expr });
@@ -118,7 +118,7 @@ function SideName({ found, side }: { found: Measured; side: MeasuredSide }) {
 	return <code>{side.query}</code>;
 }
 
-function Sides({ found }: { found: Measured }) {
+function MeasuredSides({ found }: { found: Measured }) {
 	const { next, base } = found;
 	return (
 		<div class="asked">
@@ -175,7 +175,7 @@ function JudgedGraph({ found, ask, graph }: JudgedProps) {
 }
 
 /** The measured profiles, compared as the expression does, else with the time before the alert. */
-export function MeasuredDiff(props: ElementAt & { expr: string }) {
+export function MeasuredDiff(props: AskedElement & { expr: string }) {
 	const { found, known, tree } = useMeasured(props.expr, props);
 	const ask = found && diffQuery(found.next, found.base, found.normalized);
 	const times = { time: ask ? trimMs(ask.time) : undefined };
@@ -185,7 +185,7 @@ export function MeasuredDiff(props: ElementAt & { expr: string }) {
 		<div class="measured">
 			{tree.error && <QueryError error={tree.error} sent={props.expr} />}
 			{known && !found && <NothingMeasured />}
-			{found && <Sides found={found} />}
+			{found && <MeasuredSides found={found} />}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
 			{loaded.answer && <Notices {...loaded.answer} />}
@@ -202,7 +202,7 @@ const COMPARE_TEXT: Record<Measured["against"], string> = {
 };
 
 /** Below an expression's costs: the profiles that they were computed from. */
-export function MeasuredProfiles(props: ElementAt & { expr: string }) {
+export function MeasuredProfiles(props: AskedElement & { expr: string }) {
 	const { found, known } = useMeasured(props.expr, props);
 	const graph = useGraph(found, found?.exact ?? "", { time: trimMs(props.at) });
 	const { loaded } = graph;
