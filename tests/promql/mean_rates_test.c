@@ -131,7 +131,8 @@ TEST(mean_rate_needs_profiles_of_amounts)
 		{ 0, "mean_rate(goroutine[5m])",
 			"invalid input: 1:11: mean_rate() needs amounts that add up in time, got levels: "
 			"goroutine:goroutine:count::; use avg_over_time() for the mean" },
-		{ 0, "mean_rate(cpu)", "invalid input: 1:11: mean_rate() needs a selector with a window: [5m]" },
+		{ 0, "mean_rate(cpu)",
+			"invalid input: 1:11: mean_rate() needs a selector with a window: [5m]" },
 	};
 	/* clang-format on */
 	struct world w;
