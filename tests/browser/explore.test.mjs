@@ -6,6 +6,7 @@ import {
 	closeBrowser,
 	decode,
 	drawn,
+	editComparison,
 	explore,
 	fixedWindow,
 	flameReady,
@@ -346,6 +347,7 @@ test("compare finds a function that differs between two versions", async (t) => 
 			}),
 	);
 	await flameReady(page);
+	await editComparison(page);
 	const value = (name) => page.getByRole("combobox", { name });
 	for (const [name, text] of [
 		["Label to compare by", "version"],
