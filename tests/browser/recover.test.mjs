@@ -15,6 +15,7 @@ import {
 	settled,
 	shot,
 	startServer,
+	WAIT_MS,
 } from "./page.mjs";
 
 after(closeBrowser);
@@ -106,8 +107,14 @@ scrape_configs:
 	const server = await startServer({ files: { "e.yml": config } });
 	let stopped = false;
 	t.after(() => stopped || server.stop());
-	const { page } = await openPage(t, `${server.base}targets`);
+	let others; // the scripts of the pages that are not open
+	const { page } = await openPage(t, `${server.base}targets`, {
+		before: (p) => {
+			others = p.waitForResponse(/\/graphs\.\w+\.js$/, { timeout: WAIT_MS });
+		},
+	});
 	await page.locator(".pool h2").getByText("few").waitFor();
+	await (await others).finished();
 	stopped = true;
 	await server.stop();
 	await banner(page).waitFor();

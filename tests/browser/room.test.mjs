@@ -251,12 +251,13 @@ test("rows by new, gone and changed, counted over all functions; names have the 
 	assert.deepEqual(problems, []);
 });
 
-test("New has a value where Base is empty", async (t) => {
-	const sides = { new: 'cpu{job="many",version="v2"}', base: 'cpu{job="none"}' };
-	const { page, problems } = await openPage(t, server.base + compare({ ...sides, range: "1h", shift: "0", view: "table" }));
-	const row = page.locator(".vtable-body > div").filter({ has: page.getByTitle("main.f0", { exact: true }) });
+test("New has a value where Base has none", async (t) => {
+	const sides = { new: 'cpu{job="many",version="v2"}', base: 'cpu{job="many",version="v1"}' };
+	const args = { ...sides, range: "1h", shift: "0", view: "table", rows: "new" };
+	const { page, problems } = await openPage(t, server.base + compare(args));
+	const row = page.locator(".vtable-body > div").filter({ has: page.getByTitle("main.added0", { exact: true }) });
 	const cells = async () => (await row.locator("> div").allInnerTexts()).slice(1, 5).map((s) => s.trim());
-	await comes(cells, ["0 s", "20 ms", "+20 ms", "new"], "the row");
+	await comes(cells, ["0 s", "1 ms", "+1 ms", "new"], "the row");
 	assert.deepEqual(problems, []);
 });
 

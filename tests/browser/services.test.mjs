@@ -207,7 +207,7 @@ test("one question that fails leaves the others' answers", async (t) => {
 test("what takes long shows how far it is, and can be given up", async (t) => {
 	const held = [];
 	const { page, problems } = await openPage(t, services({ by: "job", range: "5m" }), {
-		before: (p) => p.route(/api\/v1\/query_range.*rate/, (r) => void held.push(r)),
+		before: (p) => p.route(/api\/v1\/query\?.*%28job%29\+%28mean_rate/, (r) => void held.push(r)),
 	});
 	const status = page.getByRole("status").filter({ hasText: /\d+ of \d+ answers/ });
 	await status.waitFor();

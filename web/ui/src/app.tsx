@@ -4,7 +4,7 @@ import { chapterUrl } from "./docs";
 import { DropAnywhere } from "./files/openfile";
 import { Help, usePageKeys } from "./help";
 import { LazyPage } from "./lazypage";
-import { DRAWER, PAGES, type Page } from "./pages";
+import { DRAWER, loadAll, PAGES, type Page } from "./pages";
 import { useLanguage } from "./query/questions";
 import { useOutside, useUrl } from "./shared/hooks";
 import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
@@ -125,6 +125,17 @@ function useArrival(page: Page, query: string | null): () => void {
 	};
 }
 
+const LOAD_ALL_MS = 1000; // the first page asks its questions before
+
+/** Calls loadAll() some time after the first page is shown. */
+function useLoadAll(shown: boolean): void {
+	useEffect(() => {
+		if (!shown) return;
+		const timer = setTimeout(loadAll, LOAD_ALL_MS);
+		return () => clearTimeout(timer);
+	}, [shown]);
+}
+
 export function App() {
 	const { store, location } = useUrl();
 	const [help, setHelp] = useState(false);
@@ -141,6 +152,12 @@ export function App() {
 	};
 	const chapter = chapterUrl(page.path, params);
 	const arrive = useArrival(page, page.path === "explore" ? params.get("query") : null);
+	const [shown, setShown] = useState(false);
+	useLoadAll(shown);
+	const onShown = () => {
+		arrive();
+		setShown(true);
+	};
 	usePageKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
@@ -196,7 +213,7 @@ export function App() {
 			</header>
 			{outage && <OutageBanner outage={outage} />}
 			<DropAnywhere />
-			{ready && <LazyPage key={page.path} load={page.load} onShown={arrive} />}
+			{ready && <LazyPage key={page.path} load={page.load} onShown={onShown} />}
 			{ready && params.get("alert") && <LazyPage load={DRAWER} />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>

@@ -1,5 +1,5 @@
 // The table of pages. The first one comes with the frame; the others are in two scripts, which are
-// loaded when a page in them is opened.
+// loaded when a page in them is opened, else soon after the first page is shown.
 import { Services } from "./fleet/servicespage";
 import type { Load } from "./lazypage";
 
@@ -48,6 +48,12 @@ export const PAGES: Page[] = [
 	{ path: "config", title: "Configuration", key: "o", under: "status", load: lists("ConfigPage") },
 	{ path: "flags", title: "Flags", key: "f", under: "status", load: lists("FlagsPage") },
 ];
+
+/** Loads both scripts, so that all pages can be opened while the server is away. */
+export function loadAll(): void {
+	for (const script of [import("./graphs"), import("./lists")])
+		script.catch(() => {}); // whoever opens a page of it is told
+}
 
 /** The drawer that makes a rule, over any page. */
 export const DRAWER = graphs("AlertDrawer");
