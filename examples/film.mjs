@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Takes the README's moving picture: a regression found in three clicks, on the page of a running `make run`.
+// Takes the README's moving picture: a regression found in two clicks, on the page of a running `make run`.
 //
 //   node examples/film.mjs [URL] [FILE]    http://127.0.0.1:7272/ and examples/regression.webp unless given
 //

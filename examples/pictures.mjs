@@ -44,7 +44,7 @@ const VIEWS = {
 			view: "table",
 		})}`,
 	},
-	alerts: { path: "alerts" },
+	alerts: { path: "alerts", then: showAlert },
 	targets: { path: "targets?opened=demo" },
 };
 
@@ -63,6 +63,15 @@ async function showSource(page) {
 	await showResult(page);
 }
 
+/** Opens the flame graph of the alert that fires. */
+async function showAlert(page) {
+	const graph = page.getByRole("button", { name: "Flame graph" }).first();
+	await graph.click();
+	await page.locator(".measured canvas").first().waitFor();
+	await settle(page);
+	await graph.evaluate((button) => button.closest("tr, [role=row], li")?.scrollIntoView({ block: "start" }));
+}
+
 /** Answers are on their way: something spins, or is shown dimmed or as being loaded. */
 async function isLoading(page) {
 	await page.waitForLoadState("networkidle");
@@ -72,14 +81,19 @@ async function isLoading(page) {
 	});
 }
 
+/** Waits until nothing is loaded any more. */
+async function settle(page) {
+	for (let quiet = 0; quiet < QUIET_LOOKS; quiet = (await isLoading(page)) ? 0 : quiet + 1)
+		await page.waitForTimeout(LOOK_MS);
+}
+
 async function takePicture(browser, name, { path, ready = "main", then }, scratch) {
 	const context = await browser.newContext({ viewport: { width: 1200, height: 750 }, colorScheme: "light" });
 	const page = await context.newPage();
 	page.setDefaultTimeout(WAIT_MS);
 	await page.goto(URL_BASE + path);
 	await page.locator(ready).first().waitFor();
-	for (let quiet = 0; quiet < QUIET_LOOKS; quiet = (await isLoading(page)) ? 0 : quiet + 1)
-		await page.waitForTimeout(LOOK_MS);
+	await settle(page);
 	await then?.(page);
 	await page.waitForTimeout(LOOK_MS);
 	const png = join(scratch, `${name}.png`);
