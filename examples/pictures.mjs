@@ -67,6 +67,7 @@ async function showSource(page) {
 async function showAlert(page) {
 	const graph = page.getByRole("button", { name: "Flame graph" }).first();
 	await graph.click();
+	await page.locator(".measured").getByRole("button", { name: "Flame", exact: true }).click();
 	await page.locator(".measured canvas").first().waitFor();
 	await settle(page);
 	await graph.evaluate((button) => button.closest("tr, [role=row], li")?.scrollIntoView({ block: "start" }));

@@ -220,6 +220,13 @@ test("a firing limit shows its window against the one before it began, as counte
 	await page.getByRole("button", { name: "Flame graph" }).first().click();
 	await flameReady(page);
 	await page.getByText("before the alert began").waitFor();
+	await page.setViewportSize({ width: 1200, height: 750 });
+	const cut = () =>
+		page.evaluate(() => {
+			const all = [...document.querySelectorAll(".measured, .measured *")];
+			return all.filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.className);
+		});
+	await comes(cut, [], "the graph fits");
 	const sides = ['merge(cpu{job="demo"}[1m])', 'merge(cpu{job="demo"}[1m] offset 1m20s)'];
 	const ask = `diff(${sides.join(", ")})`;
 	const data = await api("query", { query: ask, time: at });
