@@ -309,6 +309,7 @@ book: $(BOOK_DIR)/book_assets.c
 
 # Programs are fully static in release. The linker then warns that getaddrinfo and others need shared libraries; the
 # warnings go to a log, since c-ares resolves names and nothing calls these. Other modes link the shared runtime of sanitizers.
+# The names of functions stay, for the server's own profile; those of variables are in NAME.debug alone.
 program_sources = $(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c cmd/shared/*.c)
 program_objects = $(call objects,$(call program_sources,$(1))) $(if $(filter epimetheus,$(1)),$(BOOK_OBJECT))
 define program_rules
@@ -318,7 +319,9 @@ ifeq ($(MODE),release)
 	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call program_objects,$(1)) \
 		-Wl,--start-group $$(call room_libs,cmd) $(SYSLIBS) -Wl,--end-group 2>$$@.log || \
 		{ cat $$@.log >&2; exit 1; }
-	@objcopy --strip-debug $$@.debug $$@
+	@nm $$@.debug | awk '$$$$2 ~ /^[tTwWiu]$$$$/ { f[$$$$3] = 1 } $$$$2 ~ /^[dDrRbB]$$$$/ { v[$$$$3] = 1 } \
+		END { for (name in v) if (!(name in f)) print name }' >$$@.variables
+	@objcopy --strip-debug --strip-symbols=$$@.variables $$@.debug $$@
 else
 	@$(CC) $(OPT) -pthread -o $$@ $$(call program_objects,$(1)) \
 		-Wl,--start-group $$(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
