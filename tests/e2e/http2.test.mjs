@@ -5,7 +5,7 @@ import http2 from 'node:http2';
 import { certificates } from './certificates.mjs';
 import { finish, join, oneSampleProfile, query, request, root, scratch, start, startServer, targets, until } from './lib.mjs';
 
-const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
+const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}';
 
 /** Node 20 sends an alert to a client that does not offer h2; Node 18 closes the connection without a word. */
 const NO_HTTP1 = ['tlsv1 alert no application protocol: the target speaks only HTTP/2, remove "enable_http2: false"', 'connection closed'];

@@ -7,7 +7,7 @@ import { chmodSync, copyFileSync } from 'node:fs';
 import { certificates } from './certificates.mjs';
 import { api, epimetheus, join, oneSampleProfile, query, request, scratch, startServer, targets, until, writeFileSync } from './lib.mjs';
 
-const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
+const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}';
 
 /** A target on a socket. `seen` gets method, URL, Host and credentials of each request. */
 async function listen(t, path, value, tls) {
@@ -110,7 +110,7 @@ MAPPED_LIBRARIES:
 global: {scrape_interval: 1s}
 scrape_configs:
   - job_name: x
-    profiling_config: {pprof_config: {process_cpu: {enabled: false}, memory: {path: /pprof/heap}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    profiling_config: {pprof_config: {process_cpu: {enabled: false}, memory: {path: /pprof/heap}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, goroutineleak: {enabled: false}}}
     static_configs: [{targets: [cpp], labels: {__unix_socket__: "${path}"}}]
 ` });
   await until('a name', 30, async () => (await query(server, 'flat(memory)')).result[0]?.metric.function === 'main_work');
