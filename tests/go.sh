@@ -2,7 +2,7 @@
 # usage: go.sh
 # Prints the path of the `go` of all tests, `go tool pprof` above all: one version, whatever the machine has. It is a module,
 # which any Go fetches, with its sum checked. Makes it first if need be.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 version=1.26.8
 dir=$PWD/build/go$version
@@ -16,6 +16,7 @@ trap 'rm -rf "$work"' EXIT
 printf 'module fetch\n\ngo 1.19\n' >"$work/go.mod"
 module=golang.org/toolchain@v0.0.1-go$version.linux-$(dpkg --print-architecture)
 from=$(cd "$work" && go mod download -json "$module" | sed -nE 's/^\t"Dir": "(.*)",$/\1/p')
+[ -n "$from" ] || { echo "tests/go.sh: $module cannot be fetched" >&2; exit 1; }
 cp -r "$from/." "$dir"
 # Modules have no modes.
 chmod -R u+w "$dir"

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
-import { firefox } from "playwright-core-bidi"; // the newest version that drives the Firefox that Debian 12 began with
+import oldPlaywright from "playwright-core-bidi"; // the newest version that drives the Firefox that Debian 12 began with
 
 export { startServer } from "../server.mjs";
 
@@ -29,9 +29,9 @@ const LAUNCH = {
 			executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
 			args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
 		}),
-	// The channel is that of a Firefox as Mozilla and Debian ship it, which is driven by WebDriver BiDi.
+	// A Firefox as Mozilla and Debian ship it is driven by WebDriver BiDi; this version has no public name for that.
 	firefox: () =>
-		firefox.launch({
+		oldPlaywright._bidiFirefox.launch({
 			channel: "moz-firefox",
 			executablePath: process.env.EPI_FIREFOX ?? "/usr/bin/firefox-esr",
 		}),
