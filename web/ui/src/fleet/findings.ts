@@ -1,6 +1,7 @@
 // What is wrong in the fleet, one line each: what the kinds share, what is known without a question of
 // its own (alerts, pushes), and the order.
 import type { Alert } from "../rules/rules";
+import { counted } from "../shared/units";
 import { formatParams } from "../shared/urlstate";
 import { notesOf, type Senders } from "./senders";
 
@@ -31,10 +32,6 @@ export function ranked(all: Finding[]): Finding[] {
 		(a, b) => rank(a) - rank(b) || b.cost - a.cost || (a.who + a.text < b.who + b.text ? -1 : 1),
 	);
 }
-
-/** `3 profiles`. */
-const count = (n: number, what: string): string =>
-	`${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
 
 /* ---- alerts ---- */
 
@@ -101,6 +98,6 @@ function oncePerLine(all: Finding[]): Finding[] {
 		const cost = of.reduce((sum, f) => sum + f.cost, 0);
 		const { state } = Object.fromEntries(new URLSearchParams(of[0].href.split("?")[1]));
 		const href = linkTo("senders", { state, filter: of[0].who });
-		return { ...of[0], text: `${count(of.length, "sender")}: ${of[0].text}`, href, cost };
+		return { ...of[0], text: `${counted(of.length, "sender")}: ${of[0].text}`, href, cost };
 	});
 }
