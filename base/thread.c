@@ -135,6 +135,25 @@ bool cond_wait_until(struct cond *c, struct mutex *m, int64_t deadline_ns)
 	return true;
 }
 
+bool cond_wait_flag(struct cond *c, struct mutex *m, const bool *flag, int64_t deadline_ns)
+{
+	mutex_assert_held(m);
+	while (!*flag && cond_wait_until(c, m, deadline_ns))
+		;
+	return *flag;
+}
+
+bool cond_sleep_unless(struct cond *c, struct mutex *m, const bool *flag, int64_t ns)
+{
+	int64_t deadline_ns = clock_monotonic_ns() + ns;
+	bool is_set;
+
+	mutex_lock(m);
+	is_set = cond_wait_flag(c, m, flag, deadline_ns);
+	mutex_unlock(m);
+	return is_set;
+}
+
 void cond_signal(struct cond *c)
 {
 	thread_must(pthread_cond_signal(&c->c));

@@ -52,6 +52,10 @@ void cond_destroy(struct cond *c);
 void cond_wait(struct cond *c, struct mutex *m);
 /* False when deadline_ns (clock_monotonic_ns) passed. */
 bool cond_wait_until(struct cond *c, struct mutex *m, int64_t deadline_ns);
+/* Until *flag, which the lock guards, or deadline_ns (clock_monotonic_ns); gives *flag. */
+bool cond_wait_flag(struct cond *c, struct mutex *m, const bool *flag, int64_t deadline_ns);
+/* The same for who does not hold the lock, and after ns from now. */
+bool cond_sleep_unless(struct cond *c, struct mutex *m, const bool *flag, int64_t ns);
 void cond_signal(struct cond *c);
 void cond_broadcast(struct cond *c);
 

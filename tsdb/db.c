@@ -132,9 +132,7 @@ static void db_maintenance(void *ctx)
 	mutex_lock(&db->lock);
 	for (;;) { /* a round a second, until closing */
 		until = clock_monotonic_ns() + MAINTAIN_EVERY_NS;
-		while (!db->closing && cond_wait_until(&db->wake, &db->lock, until))
-			;
-		if (db->closing)
+		if (cond_wait_flag(&db->wake, &db->lock, &db->closing, until))
 			break;
 		retention = db->retention_due || clock_running_ns() >= next;
 		if (retention) {

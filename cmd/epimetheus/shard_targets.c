@@ -67,26 +67,14 @@ static void shard_targets_put(struct shard_targets *t)
 	buf_release(&packed);
 }
 
-static bool shard_targets_wait(struct shard_targets *t, int64_t ns)
-{
-	int64_t until_ns = clock_monotonic_ns() + ns;
-	bool closing;
-
-	mutex_lock(&t->lock);
-	while (!t->closing && cond_wait_until(&t->changed, &t->lock, until_ns))
-		;
-	closing = t->closing;
-	mutex_unlock(&t->lock);
-	return closing;
-}
-
 /* The first scrapes of all targets are over within an interval: nobody waits a minute for them. */
 static void shard_targets_run(void *ctx)
 {
+	struct shard_targets *t = ctx;
 	int64_t wait_ns = FIRST_NS;
 
-	while (!shard_targets_wait(ctx, wait_ns)) {
-		shard_targets_put(ctx);
+	while (!cond_sleep_unless(&t->changed, &t->lock, &t->closing, wait_ns)) {
+		shard_targets_put(t);
 		wait_ns = 3 * wait_ns < PERIOD_NS ? 3 * wait_ns : PERIOD_NS;
 	}
 }

@@ -146,6 +146,26 @@ TEST(cond_keeps_its_deadline)
 	mutex_destroy(&m);
 }
 
+TEST(cond_waits_for_a_flag)
+{
+	struct mutex m;
+	struct cond c;
+	bool flag = false;
+	int64_t start = clock_monotonic_ns();
+
+	mutex_init(&m);
+	cond_init(&c);
+	CHECK(!cond_sleep_unless(&c, &m, &flag, 20 * NS_PER_MS));
+	CHECK(clock_monotonic_ns() - start >= 20 * NS_PER_MS);
+	flag = true; /* it is looked at before the wait, which would last for ever */
+	CHECK(cond_sleep_unless(&c, &m, &flag, 1000000 * NS_PER_S));
+	mutex_lock(&m);
+	CHECK(cond_wait_flag(&c, &m, &flag, INT64_MAX));
+	mutex_unlock(&m);
+	cond_destroy(&c);
+	mutex_destroy(&m);
+}
+
 TEST(there_is_a_core)
 {
 	CHECK(cpu_count() >= 1);

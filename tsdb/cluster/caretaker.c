@@ -81,8 +81,7 @@ static void caretaker_run_thread(void *ctx)
 		clock_look(NULL, NULL);
 		(void)!caretaker_round(c, &err);
 		mutex_lock(&c->lock);
-		while (!c->stopping && cond_wait_until(&c->wake, &c->lock, next))
-			;
+		(void)cond_wait_flag(&c->wake, &c->lock, &c->stopping, next);
 		mutex_unlock(&c->lock);
 	}
 }

@@ -342,9 +342,7 @@ static bool lease_pause_until(struct lease *l, int64_t until_ns)
 	bool canceled;
 
 	mutex_lock(&l->lock);
-	while (!l->canceled && cond_wait_until(&l->changed, &l->lock, until_ns))
-		;
-	canceled = l->canceled;
+	canceled = cond_wait_flag(&l->changed, &l->lock, &l->canceled, until_ns);
 	mutex_unlock(&l->lock);
 	return !canceled;
 }

@@ -175,8 +175,7 @@ static void publisher_publish_thread(void *ctx)
 			;
 		if (p->woken && !p->stopping && lease_is_sure(p->lease)) {
 			soon = clock_monotonic_ns() + WAKE_NS;
-			while (!p->stopping && cond_wait_until(&p->wake, &p->lock, soon))
-				;
+			(void)cond_wait_flag(&p->wake, &p->lock, &p->stopping, soon);
 		}
 		if (p->stopping || lease_is_fenced(p->lease))
 			break;

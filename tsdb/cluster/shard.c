@@ -547,8 +547,7 @@ static void cluster_shard_look_thread(void *ctx)
 	mutex_lock(&s->lock);
 	while (!s->stopping) { /* until the end */
 		next = clock_monotonic_ns() + s->o.interval_ns;
-		while (!s->stopping && cond_wait_until(&s->changed, &s->lock, next))
-			;
+		(void)cond_wait_flag(&s->changed, &s->lock, &s->stopping, next);
 		mutex_unlock(&s->lock);
 		(void)shard_swap(s, clock_now_ns());
 		mutex_lock(&s->lock);

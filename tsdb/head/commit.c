@@ -403,12 +403,7 @@ static bool commit_has_room(struct db *db)
 
 static void commit_wait_a_little(struct commit *c, int64_t ns)
 {
-	int64_t until = clock_monotonic_ns() + ns;
-
-	mutex_lock(&c->lock);
-	while (!c->closing && cond_wait_until(&c->filled, &c->lock, until))
-		;
-	mutex_unlock(&c->lock);
+	(void)cond_sleep_unless(&c->filled, &c->lock, &c->closing, ns);
 }
 
 static void commit_fail(struct db *db, struct window *w, struct commit_row *rows, enum err_code rc,

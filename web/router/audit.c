@@ -183,9 +183,7 @@ static void audit_run(void *ctx)
 
 		audit_tell_hidden(a, clock_monotonic_ns());
 		mutex_lock(&a->lock);
-		while (!a->closing && cond_wait_until(&a->changed, &a->lock, deadline_ns))
-			;
-		closing = a->closing;
+		closing = cond_wait_flag(&a->changed, &a->lock, &a->closing, deadline_ns);
 		mutex_unlock(&a->lock);
 	}
 }

@@ -75,15 +75,7 @@ static enum err_code rules_lease_take(
 
 static bool rules_lease_wait_closing(struct rules_lease *l, int64_t ns)
 {
-	int64_t until = clock_monotonic_ns() + ns;
-	bool closing;
-
-	mutex_lock(&l->lock);
-	while (!l->closing && cond_wait_until(&l->changed, &l->lock, until))
-		;
-	closing = l->closing;
-	mutex_unlock(&l->lock);
-	return closing;
+	return cond_sleep_unless(&l->changed, &l->lock, &l->closing, ns);
 }
 
 /* Nobody is asked, and no lock is taken. */
