@@ -1,6 +1,7 @@
 #include "tests/torture/client.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -27,7 +28,7 @@ static int connect_to(unsigned port)
 static bool send_all(int fd, struct str s)
 {
 	while (s.len) {
-		ssize_t n = send(fd, s.ptr, s.len, MSG_NOSIGNAL);
+		ssize_t n = TEMP_FAILURE_RETRY(send(fd, s.ptr, s.len, MSG_NOSIGNAL));
 
 		if (n <= 0)
 			return false;
@@ -36,12 +37,14 @@ static bool send_all(int fd, struct str s)
 	return true;
 }
 
+/* A call with a timeout ends with EINTR whenever the profiler's signal comes: SA_RESTART does not
+ * hold for it (signal(7)). */
 static void receive_all(int fd, struct buf *in)
 {
 	char part[65536];
 	ssize_t n;
 
-	while ((n = recv(fd, part, sizeof(part), 0)) > 0)
+	while ((n = TEMP_FAILURE_RETRY(recv(fd, part, sizeof(part), 0))) > 0)
 		buf_add(in, part, (size_t)n);
 	buf_add_char(in, '\0');
 	in->len--;
