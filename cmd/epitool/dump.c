@@ -55,16 +55,16 @@ static void dump_add_stack(struct buf *out, const struct partition *p, uint32_t 
 	for (; node && n < FRAMES_MAX; node = sym_node(p, node).parent)
 		path[n++] = node;
 	while (n-- > 0) {
-		const struct sym_location *l = sym_location(p, sym_node(p, path[n]).location);
+		const struct sym_location l = sym_location(p, sym_node(p, path[n]).location);
 
-		if (l->lines_n == 0 && sym_has_address(p, l))
-			buf_printf(out, "%s0x%" PRIx64, between, l->address);
-		else if (l->lines_n == 0)
+		if (l.lines_n == 0 && sym_has_address(p, &l))
+			buf_printf(out, "%s0x%" PRIx64, between, l.address);
+		else if (l.lines_n == 0)
 			buf_printf(out, "%s-", between);
-		for (uint32_t i = l->lines_n; i-- > 0;) {
-			const struct sym_function *fn = sym_function(p, l->lines[i].function);
+		for (uint32_t i = l.lines_n; i-- > 0;) {
+			const struct sym_function *fn = sym_function(p, l.lines[i].function);
 
-			buf_add_cstr(out, i + 1 == l->lines_n ? between : ";");
+			buf_add_cstr(out, i + 1 == l.lines_n ? between : ";");
 			buf_add_printable(out, sym_string(p, fn->name));
 		}
 		between = ";";

@@ -223,37 +223,36 @@ static enum err_code pprof_symbols_add_function(
 static enum err_code pprof_symbols_add_location(
 	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
-	const struct sym_location *l = sym_location(t->p, id);
+	const struct sym_location l = sym_location(t->p, id);
 	const struct pprof *p = pprof_builder_profile(s->builder);
-	struct pprof_location_key key = { .l = { .address = l->address,
+	struct pprof_location_key key = { .l = { .address = l.address,
 										  .mapping = PPROF_NONE,
-										  .line_n = l->lines_n,
-										  .is_folded = l->is_folded } };
+										  .line_n = l.lines_n,
+										  .is_folded = l.is_folded } };
 	struct pprof_line *lines;
 	uint64_t hash;
 	enum err_code rc;
 
-	if (!(lines = arena_array(s->arena, struct pprof_line, l->lines_n + 1)))
+	if (!(lines = arena_array(s->arena, struct pprof_line, l.lines_n + 1)))
 		return pprof_symbols_nomem(s, err);
 	key.lines = lines;
-	for (uint32_t i = 0; i < l->lines_n; i++) {
-		lines[i].line = l->lines[i].line;
-		lines[i].column = l->lines[i].column;
-		if ((rc = pprof_symbols_add_function(s, t, l->lines[i].function, &lines[i].function, err)))
+	for (uint32_t i = 0; i < l.lines_n; i++) {
+		lines[i].line = l.lines[i].line;
+		lines[i].column = l.lines[i].column;
+		if ((rc = pprof_symbols_add_function(s, t, l.lines[i].function, &lines[i].function, err)))
 			return rc;
 	}
-	if (l->mapping != SYM_NONE) {
-		if ((rc = pprof_symbols_mapping(s, t, l->mapping, &key.l.mapping, err)))
+	if (l.mapping != SYM_NONE) {
+		if ((rc = pprof_symbols_mapping(s, t, l.mapping, &key.l.mapping, err)))
 			return rc;
-		key.l.address = l->address == SYM_NO_ADDRESS ?
-			0 :
-			l->address + p->mappings[key.l.mapping].start;
+		key.l.address = l.address == SYM_NO_ADDRESS ? 0 :
+													  l.address + p->mappings[key.l.mapping].start;
 	}
 	hash = pprof_location_hash(&key);
 	*out = map_find(&s->locations, hash, pprof_location_eq, p, &key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	*out = pprof_builder_location(s->builder, key.l, lines, l->lines_n);
+	*out = pprof_builder_location(s->builder, key.l, lines, l.lines_n);
 	return pprof_symbols_note(s, &s->locations, hash, *out, p->locations_n, err);
 }
 

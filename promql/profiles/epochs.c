@@ -58,24 +58,24 @@ static struct digest profiles_epochs_of_mapping(
 
 static struct digest profiles_epochs_of_location(struct profiles_epochs_reading *r, uint32_t id)
 {
-	const struct sym_location *l = sym_location(r->p, id);
+	const struct sym_location l = sym_location(r->p, id);
 	struct digest d = { { 1, 1 } };
 
 	if (digest_is_known(&r->locations[id]))
 		return r->locations[id];
-	if (l->mapping != SYM_NONE)
-		d = profiles_epochs_of_mapping(r->p, sym_mapping(r->p, l->mapping));
+	if (l.mapping != SYM_NONE)
+		d = profiles_epochs_of_mapping(r->p, sym_mapping(r->p, l.mapping));
 	d = profiles_epochs_add_number(
-		profiles_epochs_add_number(d, l->address), (uint64_t)l->lines_n << 1 | l->is_folded);
-	for (uint32_t i = 0; i < l->lines_n; i++) {
-		const struct sym_function *f = sym_function(r->p, l->lines[i].function);
+		profiles_epochs_add_number(d, l.address), (uint64_t)l.lines_n << 1 | l.is_folded);
+	for (uint32_t i = 0; i < l.lines_n; i++) {
+		const struct sym_function *f = sym_function(r->p, l.lines[i].function);
 
 		d = profiles_epochs_add_str(
 			profiles_epochs_add_str(d, r->p, f->name), r->p, f->system_name);
 		d = profiles_epochs_add_number(
 			profiles_epochs_add_str(d, r->p, f->filename), (uint64_t)f->start_line);
-		d = profiles_epochs_add_number(profiles_epochs_add_number(d, (uint64_t)l->lines[i].line),
-			(uint64_t)l->lines[i].column);
+		d = profiles_epochs_add_number(
+			profiles_epochs_add_number(d, (uint64_t)l.lines[i].line), (uint64_t)l.lines[i].column);
 	}
 	return r->locations[id] = d;
 }

@@ -307,7 +307,7 @@ static enum err_code filter_stacks_judge_places(struct filter_stacks *s, struct 
 			uint32_t skip = pruned_line(&s->pruned, id);
 			struct filter_stacks_place *at = &s->places[n++];
 
-			*at = (struct filter_stacks_place){ .l = *sym_location(s->p, id) };
+			*at = (struct filter_stacks_place){ .l = sym_location(s->p, id) };
 			at->l.lines += skip;
 			at->l.lines_n -= skip;
 			at->whole = at->cut = (struct lines){ at->l.lines, at->l.lines_n, SYM_NONE };

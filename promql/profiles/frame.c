@@ -90,12 +90,12 @@ void profile_drop_frames(const struct profile_value *p, struct str *drop, struct
 
 static uint32_t frame_lines_n(const void *ctx, uint32_t location)
 {
-	return sym_location(ctx, location)->lines_n;
+	return sym_location(ctx, location).lines_n;
 }
 
 static uint32_t frame_line_function(const void *ctx, uint32_t location, uint32_t line)
 {
-	return sym_location(ctx, location)->lines[line].function;
+	return sym_location(ctx, location).lines[line].function;
 }
 
 static struct str frame_function_name(const void *ctx, uint32_t function)

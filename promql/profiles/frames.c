@@ -248,8 +248,8 @@ static bool frames_is_plain(
 enum err_code frames_look_up(
 	struct frames *f, struct frames_of *o, uint32_t location, struct err *err)
 {
-	const struct sym_location *l = sym_location(o->partition, location);
-	uint32_t n = l->lines_n ? l->lines_n : 1, *grown, *at;
+	const struct sym_location l = sym_location(o->partition, location);
+	uint32_t n = l.lines_n ? l.lines_n : 1, *grown, *at;
 	enum err_code rc;
 
 	if (f->ids_n + n + 1 > f->ids_cap) {
@@ -262,10 +262,10 @@ enum err_code frames_look_up(
 		f->ids = grown;
 	}
 	at = f->ids + f->ids_n;
-	at[0] = n << HEAD_N_SHIFT | (frames_is_plain(f, o, l) ? HEAD_PLAIN : 0);
+	at[0] = n << HEAD_N_SHIFT | (frames_is_plain(f, o, &l) ? HEAD_PLAIN : 0);
 	for (uint32_t i = 0; i < n; i++)
 		if ((rc = frames_group_of_frame(
-				 f, o->partition, l, l->lines_n ? &l->lines[i] : NULL, &at[i + 1], err)))
+				 f, o->partition, &l, l.lines_n ? &l.lines[i] : NULL, &at[i + 1], err)))
 			return rc;
 	o->first[location] = (uint32_t)f->ids_n + 1;
 	f->ids_n += n + 1;

@@ -282,7 +282,7 @@ static enum err_code tag_frames_make_frames(struct tag_frames *t, struct err *er
 static uint32_t tag_frames_location(struct tag_frames *t, uint32_t id)
 {
 	if (!t->location_to[id]) {
-		struct sym_location l = *sym_location(t->from, id);
+		struct sym_location l = sym_location(t->from, id);
 		uint32_t skip = pruned_line(&t->pruned, id);
 
 		l.lines += skip;

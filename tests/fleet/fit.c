@@ -173,7 +173,7 @@ static void fit_depth(const struct recording *r, struct fit *out)
 		squares += (double)depth * depth;
 	}
 	for (uint32_t i = 0; i < sym_locations_n(r->partition); i++) {
-		uint32_t n = sym_location(r->partition, i)->lines_n;
+		uint32_t n = sym_location(r->partition, i).lines_n;
 
 		lines += n;
 		inlined += n > 1;

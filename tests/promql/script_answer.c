@@ -38,7 +38,7 @@ static void print_stack(
 	struct buf *out, const struct partition *p, uint32_t node, const struct shown *shown)
 {
 	struct sym_node at = sym_node(p, node);
-	const struct sym_location *l;
+	struct sym_location l;
 
 	if (node == 0)
 		return;
@@ -47,15 +47,15 @@ static void print_stack(
 		print_stack(out, p, at.parent, shown);
 		buf_add_char(out, ';');
 	}
-	for (uint32_t i = l->lines_n; i-- > 0;) {
-		print_line(out, p, &l->lines[i], shown);
+	for (uint32_t i = l.lines_n; i-- > 0;) {
+		print_line(out, p, &l.lines[i], shown);
 		buf_add_cstr(out, i ? "~" : "");
 	}
-	if (l->lines_n == 0)
+	if (l.lines_n == 0)
 		buf_add_char(out, '-');
-	if (shown->places && l->mapping != SYM_NONE)
+	if (shown->places && l.mapping != SYM_NONE)
 		buf_printf(
-			out, "[" STR_FMT "]", STR_ARG(sym_string(p, sym_mapping(p, l->mapping)->filename)));
+			out, "[" STR_FMT "]", STR_ARG(sym_string(p, sym_mapping(p, l.mapping)->filename)));
 }
 
 static void print_labels(struct buf *out, const struct partition *p, uint32_t id)

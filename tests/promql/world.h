@@ -278,13 +278,13 @@ static inline void store(
 static inline void print_stack(struct buf *out, const struct partition *p, uint32_t node)
 {
 	struct sym_node at = sym_node(p, node);
-	const struct sym_location *l = sym_location(p, at.location);
+	const struct sym_location l = sym_location(p, at.location);
 
 	if (at.parent) {
 		print_stack(out, p, at.parent);
 		buf_add_char(out, ';');
 	}
-	buf_add_str(out, sym_string(p, sym_function(p, l->lines[0].function)->name));
+	buf_add_str(out, sym_string(p, sym_function(p, l.lines[0].function)->name));
 }
 
 static inline void print_profile(struct buf *out, const struct profile_value *v)

@@ -10,7 +10,7 @@
 static void stack_text(const struct partition *p, uint32_t node, struct buf *out)
 {
 	struct sym_node n = sym_node(p, node);
-	const struct sym_location *l;
+	struct sym_location l;
 
 	if (!node)
 		return;
@@ -19,8 +19,8 @@ static void stack_text(const struct partition *p, uint32_t node, struct buf *out
 		buf_add_char(out, ';');
 	}
 	l = sym_location(p, n.location);
-	for (uint32_t i = l->lines_n; i-- > 0;) {
-		buf_add_str(out, sym_string(p, sym_function(p, l->lines[i].function)->name));
+	for (uint32_t i = l.lines_n; i-- > 0;) {
+		buf_add_str(out, sym_string(p, sym_function(p, l.lines[i].function)->name));
 		if (i)
 			buf_add_char(out, ';');
 	}

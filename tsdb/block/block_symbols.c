@@ -66,12 +66,12 @@ static void block_refer_label_set(struct closure *c, uint32_t id)
 
 static void block_refer_location(struct closure *c, uint32_t id)
 {
-	const struct sym_location *l = sym_location(c->p, id);
+	const struct sym_location l = sym_location(c->p, id);
 
-	if (l->mapping != SYM_NONE)
-		block_mark(c, SYM_MAPPING, l->mapping);
-	for (uint32_t i = 0; i < l->lines_n; i++)
-		block_mark(c, SYM_FUNCTION, l->lines[i].function);
+	if (l.mapping != SYM_NONE)
+		block_mark(c, SYM_MAPPING, l.mapping);
+	for (uint32_t i = 0; i < l.lines_n; i++)
+		block_mark(c, SYM_FUNCTION, l.lines[i].function);
 }
 
 static void block_refer(struct closure *c, enum sym_kind kind, uint32_t id)
@@ -293,6 +293,7 @@ static void block_pack_node(struct packer *p, uint32_t id, struct sym_node node)
 static void block_pack_symbol(struct packer *p, enum sym_kind kind, uint32_t id)
 {
 	struct buf *c = p->columns;
+	struct sym_location location;
 	struct str s;
 
 	if (p->n++ == 0)
@@ -313,7 +314,8 @@ static void block_pack_symbol(struct packer *p, enum sym_kind kind, uint32_t id)
 		block_pack_function(p, sym_function(p->p, id));
 		break;
 	case SYM_LOCATION:
-		block_pack_location(p, sym_location(p->p, id));
+		location = sym_location(p->p, id);
+		block_pack_location(p, &location);
 		break;
 	case SYM_NODE:
 		block_pack_node(p, id, sym_node(p->p, id));

@@ -88,24 +88,24 @@ static uint32_t function_index(struct read_profile_rebuild *r, uint32_t id)
 static bool read_profile_rebuild_location_index(
 	struct read_profile_rebuild *r, uint32_t id, uint32_t *out)
 {
-	const struct sym_location *l = sym_location(r->p, id);
+	const struct sym_location l = sym_location(r->p, id);
 	struct pprof_location to = {
-		.address = l->address, .mapping = PPROF_NONE, .is_folded = l->is_folded
+		.address = l.address, .mapping = PPROF_NONE, .is_folded = l.is_folded
 	};
 
 	if (!r->locations[id]) {
-		if (l->mapping != SYM_NONE && l->mapping < r->mappings_n && r->mappings[l->mapping]) {
-			to.mapping = r->mappings[l->mapping] - 1;
+		if (l.mapping != SYM_NONE && l.mapping < r->mappings_n && r->mappings[l.mapping]) {
+			to.mapping = r->mappings[l.mapping] - 1;
 			to.address += r->h->mapping_start[to.mapping];
 		}
-		if (l->mapping != SYM_NONE && l->address == SYM_NO_ADDRESS)
+		if (l.mapping != SYM_NONE && l.address == SYM_NO_ADDRESS)
 			to.address = 0;
-		if (!read_profile_room(r->a, &r->lines, &r->lines_cap, l->lines_n, sizeof(*r->lines)))
+		if (!read_profile_room(r->a, &r->lines, &r->lines_cap, l.lines_n, sizeof(*r->lines)))
 			return false;
-		for (uint32_t i = 0; i < l->lines_n; i++)
-			r->lines[i] = (struct pprof_line){ function_index(r, l->lines[i].function),
-				l->lines[i].line, l->lines[i].column };
-		r->locations[id] = pprof_builder_location(r->b, to, r->lines, l->lines_n) + 1;
+		for (uint32_t i = 0; i < l.lines_n; i++)
+			r->lines[i] = (struct pprof_line){ function_index(r, l.lines[i].function),
+				l.lines[i].line, l.lines[i].column };
+		r->locations[id] = pprof_builder_location(r->b, to, r->lines, l.lines_n) + 1;
 	}
 	*out = r->locations[id] - 1;
 	return true;

@@ -105,27 +105,27 @@ static bool sum_names_naming_find_name(
 
 static bool sum_names_naming_look_up(struct sum_names_naming *s, uint32_t location)
 {
-	const struct sym_location *l = sym_location(s->p, location);
+	const struct sym_location l = sym_location(s->p, location);
 	uint32_t place;
 
-	if (l->lines_n == 0 || l->lines_n > FRAMES_MAX) {
+	if (l.lines_n == 0 || l.lines_n > FRAMES_MAX) {
 		s->usable = false;
 		return false;
 	}
-	if (!array_room(&s->lists, s->lists_n, (size_t)l->lines_n + 1, &s->lists_cap))
+	if (!array_room(&s->lists, s->lists_n, (size_t)l.lines_n + 1, &s->lists_cap))
 		return false;
-	for (uint32_t i = 0; i < l->lines_n; i++) {
-		if (!sum_names_naming_find_name(s, &l->lines[i], &place))
+	for (uint32_t i = 0; i < l.lines_n; i++) {
+		if (!sum_names_naming_find_name(s, &l.lines[i], &place))
 			return false;
 		s->lists[s->lists_n + 1 + i] = place;
 	}
-	if (l->lines_n == 1 && !s->names[place].shared) {
+	if (l.lines_n == 1 && !s->names[place].shared) {
 		s->codes[location] = place << CODE_SHIFT | CODE_ONE;
 		return true;
 	}
-	s->lists[s->lists_n] = l->lines_n;
+	s->lists[s->lists_n] = l.lines_n;
 	s->codes[location] = s->lists_n << CODE_SHIFT;
-	s->lists_n += l->lines_n + 1;
+	s->lists_n += l.lines_n + 1;
 	return true;
 }
 

@@ -21,10 +21,10 @@ static enum err_code unsymbolized_visit(void *ctx, const struct db_series *s, st
 	bits_set(&w->seen, partition_index(p));
 	for (uint32_t i = sym_next(p, SYM_LOCATION, 0); i != SYM_NONE && !rc;
 		 i = sym_next(p, SYM_LOCATION, i + 1)) {
-		const struct sym_location *l = sym_location(p, i);
+		const struct sym_location l = sym_location(p, i);
 
-		if (!l->lines_n && l->mapping != SYM_NONE && sym_has_address(p, l))
-			rc = w->take(w->ctx, p, l, err);
+		if (!l.lines_n && l.mapping != SYM_NONE && sym_has_address(p, &l))
+			rc = w->take(w->ctx, p, &l, err);
 	}
 	return rc;
 }

@@ -82,7 +82,7 @@ static bool totals_add_frame(
 /* The place of a location; the first call for it names its frames. */
 static bool totals_find_location(struct totals *t, uint32_t id, uint32_t *place)
 {
-	const struct sym_location *l = sym_location(t->b->p, id);
+	const struct sym_location l = sym_location(t->b->p, id);
 	uint32_t n = t->locations.n;
 
 	if (!rollup_table_find(&t->locations, &id, NULL, 1, place))
@@ -91,11 +91,11 @@ static bool totals_find_location(struct totals *t, uint32_t id, uint32_t *place)
 		return true;
 	if (!array_room(&t->at, *place, 1, &t->at_cap))
 		return false;
-	t->at[*place] = (struct location_frames){ t->frames_n, l->lines_n ? l->lines_n : 1 };
-	if (!l->lines_n)
-		return totals_add_frame(t, l, NULL);
-	for (uint32_t i = 0; i < l->lines_n; i++)
-		if (!totals_add_frame(t, l, &l->lines[i]))
+	t->at[*place] = (struct location_frames){ t->frames_n, l.lines_n ? l.lines_n : 1 };
+	if (!l.lines_n)
+		return totals_add_frame(t, &l, NULL);
+	for (uint32_t i = 0; i < l.lines_n; i++)
+		if (!totals_add_frame(t, &l, &l.lines[i]))
 			return false;
 	return true;
 }

@@ -106,7 +106,7 @@ static enum err_code named_make_room(struct named *n, uint32_t location, struct 
 enum err_code named_lines(struct named *n, uint32_t location, const struct sym_line *lines,
 	uint32_t lines_n, struct err *err)
 {
-	struct sym_location l = *sym_location(n->base, location);
+	struct sym_location l = sym_location(n->base, location);
 	struct sym_line *copy = arena_alloc_raw(n->arena, lines_n, sizeof(*copy));
 	enum err_code rc;
 

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "proto/kinds.h"
 #include "tsdb/symbols/leafcache.h"
+#include "tsdb/symbols/location.h"
 #include "tsdb/symbols/nodemap.h"
 #include "tsdb/symbols/segvec.h"
 #include "tsdb/symbols/symbols.h"
@@ -81,6 +82,17 @@ struct partition {
 static inline struct stack_nodes partition_nodes(const struct partition *p)
 {
 	return (struct stack_nodes){ &p->vec[SYM_NODE], &p->heads };
+}
+
+static inline const struct packed_location *partition_packed_location(
+	const struct partition *p, uint32_t id)
+{
+	return segvec_at_of(&p->vec[SYM_LOCATION], id, sizeof(struct packed_location));
+}
+
+static inline struct sym_location partition_location(const struct partition *p, uint32_t id)
+{
+	return location_unpack(partition_packed_location(p, id));
 }
 
 /* A string of the partition, as it was stored: behind its length. */
@@ -155,6 +167,12 @@ MUST_CHECK enum err_code sym_load_nodes(struct partition *p, const struct sym_st
 /* Of a partition without maps: a node that is not there. False: out of memory. */
 MUST_CHECK bool sym_put_node(
 	struct partition *p, uint32_t id, const struct sym_node *n, bool recursive);
+/* Puts content under an id that has none, into the vectors and, where the partition has tables,
+ * into its table; hash: of the content. */
+MUST_CHECK enum err_code sym_put(struct partition *p, enum sym_kind kind, uint64_t hash,
+	uint32_t id, const union sym_content *c, bool recursive, struct err *err);
+/* An id that has no location; what it refers to is not looked at. False: out of memory. */
+MUST_CHECK bool sym_put_location(struct partition *p, uint32_t id, const struct sym_location *l);
 /* The next new symbol of this kind gets an id above this one. */
 void sym_reserve(struct partition *p, enum sym_kind kind, uint32_t id);
 /* The kind of which more than half of a limit is used, or NULL. */

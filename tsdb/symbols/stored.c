@@ -130,16 +130,16 @@ static void stored_add_mapping(const struct partition *p, struct stored_symbols 
 static void stored_add_location(const struct partition *p, struct stored_symbols *s,
 	struct new_symbols *new, uint32_t id, bool *ok)
 {
-	const struct sym_location *l = sym_location(p, id);
+	const struct sym_location l = sym_location(p, id);
 
 	if (!stored_symbols_add_id(s, new, SYM_LOCATION, id, ok))
 		return;
-	if (l->mapping != SYM_NONE)
-		stored_add_mapping(p, s, new, l->mapping, ok);
-	for (uint32_t i = 0; i < l->lines_n; i++) {
-		const struct sym_function *f = sym_function(p, l->lines[i].function);
+	if (l.mapping != SYM_NONE)
+		stored_add_mapping(p, s, new, l.mapping, ok);
+	for (uint32_t i = 0; i < l.lines_n; i++) {
+		const struct sym_function *f = sym_function(p, l.lines[i].function);
 
-		if (stored_symbols_add_id(s, new, SYM_FUNCTION, l->lines[i].function, ok))
+		if (stored_symbols_add_id(s, new, SYM_FUNCTION, l.lines[i].function, ok))
 			stored_symbols_add_strings(
 				s, new, (const uint32_t[]){ f->name, f->system_name, f->filename }, 3, ok);
 	}

@@ -10,7 +10,6 @@
 
 /* Asked of malloc at a time: with blocks of up to 1 MiB every other byte of them was free. */
 #define BLOCK_BYTES (32u << 10)
-#define SLAB_BYTES 4064u /* eight fill a block, which has a head */
 
 static const struct {
 	const char *name;
@@ -20,7 +19,7 @@ static const struct {
 	[SYM_STRING] = { "strings", sizeof(const char *), 1 },
 	[SYM_MAPPING] = { "mappings", sizeof(struct sym_mapping), 0 },
 	[SYM_FUNCTION] = { "functions", sizeof(struct sym_function), 0 },
-	[SYM_LOCATION] = { "locations", sizeof(struct sym_location), 0 },
+	[SYM_LOCATION] = { "locations", sizeof(struct packed_location), 0 },
 	[SYM_NODE] = { "stack nodes", sizeof(uint32_t), 1 },
 	[SYM_LABEL_SET] = { "sample label sets", sizeof(struct sym_label_set), 1 },
 	[SYM_HEADER] = { "headers", sizeof(struct header_item), 0 },
@@ -30,7 +29,6 @@ METRIC_COUNTER(limits_met, "epimetheus_tsdb_symbol_limit_failures_total",
 	"Profiles that would have passed a limit of their job's symbols.", "limit");
 
 static const struct sym_label no_labels[1];
-static const struct sym_line no_lines[1];
 
 /* ---- open, close ---- */
 
@@ -114,237 +112,6 @@ void partition_close(struct partition *p)
 	free(p);
 }
 
-/* ---- copying content in ---- */
-
-/* The arena pads to 16 bytes: what is small shares a slab. */
-static char *symbols_slab_alloc(struct partition *p, char **at, char **end, size_t bytes)
-{
-	char *got;
-
-	if (bytes > SLAB_BYTES / 4)
-		return arena_alloc_raw(&p->arena, 1, bytes);
-	if ((size_t)(*end - *at) < bytes) {
-		if (!(got = arena_alloc_raw(&p->arena, 1, SLAB_BYTES)))
-			return NULL;
-		*at = got;
-		*end = got + SLAB_BYTES;
-	}
-	got = *at;
-	*at += bytes;
-	return got;
-}
-
-/* Behind its length, as a varint. */
-static const char *symbols_text_dup(struct partition *p, struct str s)
-{
-	unsigned char length[10];
-	size_t n = 0;
-	char *at;
-
-	for (size_t v = s.len; v >= 128; v >>= 7)
-		length[n++] = (unsigned char)(v | 128);
-	length[n] = (unsigned char)(s.len >> 7 * n);
-	n++;
-	if (!(at = symbols_slab_alloc(p, &p->text_at, &p->text_end, n + s.len)))
-		return NULL;
-	memcpy(at, length, n);
-	if (s.len)
-		memcpy(at + n, s.ptr, s.len);
-	return at;
-}
-
-static const void *symbols_array_dup(struct partition *p, const void *value, size_t n, size_t size)
-{
-	size_t bytes = ((n ? n : 1) * size + 7) & ~(size_t)7;
-	void *copy = symbols_slab_alloc(p, &p->list_at, &p->list_end, bytes);
-
-	if (copy && n)
-		memcpy(copy, value, n * size);
-	return copy;
-}
-
-/* Distinct lists of types are numbered, as the types of a series are needed often. */
-static bool symbols_typeset_eq(const void *ctx, const void *key, uint32_t id)
-{
-	const struct partition *p = ctx;
-
-	return sym_same_types(sym_header(p, p->typeset_header[id]), key);
-}
-
-static bool symbols_typesets_reserve(struct partition *p)
-{
-	bool ok;
-
-	mutex_lock(&p->types_lock);
-	ok = array_room(&p->typeset_header, p->typesets_n, 1, &p->typesets_cap);
-	mutex_unlock(&p->types_lock);
-	return ok;
-}
-
-static bool symbols_typeset_of(
-	struct partition *p, const struct sym_header *h, uint32_t header_id, uint32_t *out)
-{
-	uint64_t hash = sym_hash_types(h);
-
-	if ((*out = map_find(&p->typesets, hash, symbols_typeset_eq, p, h)) != MAP_NONE)
-		return true;
-	if (!symbols_typesets_reserve(p))
-		return false;
-	if (!map_add(&p->typesets, hash, p->typesets_n))
-		return false;
-	mutex_lock(&p->types_lock);
-	p->typeset_header[p->typesets_n] = header_id;
-	mutex_unlock(&p->types_lock);
-	*out = p->typesets_n++;
-	return true;
-}
-
-static bool symbols_keys_add(struct partition *p, const struct sym_label_set *set)
-{
-	bool ok = true;
-
-	mutex_lock(&p->keys_lock);
-	for (uint32_t i = 0; i < set->n && ok; i++) {
-		struct str key = sym_string(p, set->v[i].key);
-		uint64_t hash = hash_bytes(key.ptr, key.len, 0);
-
-		if (map_find(&p->keys, hash, sym_key_eq, p, &key) == MAP_NONE)
-			ok = map_add(&p->keys, hash, set->v[i].key);
-	}
-	mutex_unlock(&p->keys_lock);
-	return ok;
-}
-
-static bool symbols_put_header(struct partition *p, uint32_t id, const struct sym_header *h)
-{
-	struct header_item item = { .h = *h };
-
-	item.h.types = symbols_array_dup(p, h->types, h->types_n, sizeof(*h->types));
-	item.h.comments = symbols_array_dup(p, h->comments, h->comments_n, sizeof(*h->comments));
-	item.h.mappings = symbols_array_dup(p, h->mappings, h->mappings_n, sizeof(*h->mappings));
-	item.h.mapping_start = symbols_array_dup(
-		p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start));
-	return item.h.types && item.h.comments && item.h.mappings && item.h.mapping_start &&
-		symbols_typeset_of(p, &item.h, id, &item.typeset) &&
-		segvec_put(&p->vec[SYM_HEADER], id, &item);
-}
-
-/* The writer alone changes it: an addition need not be one step. */
-static void symbols_count_bytes(struct partition *p, size_t bytes)
-{
-	atomic_store_explicit(&p->bytes, atomic_load_explicit(&p->bytes, memory_order_relaxed) + bytes,
-		memory_order_relaxed);
-}
-
-/* A parent is written down only where it is not the node before. */
-static bool symbols_put_node(
-	struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
-{
-	const struct stack_node head = { n->parent, (n->location + 1) << 1 | (recursive ? 1 : 0) };
-	uint32_t item = head.tag << 1;
-
-	if (n->parent != id - 1) {
-		item = p->heads.used << 1 | 1;
-		if (!segvec_put(&p->heads, item >> 1, &head))
-			return false;
-	}
-	return segvec_put(&p->vec[SYM_NODE], id, &item);
-}
-
-bool sym_put_node(struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
-{
-	size_t before = p->vec[SYM_NODE].bytes + p->heads.bytes, after;
-	bool ok = symbols_put_node(p, id, n, recursive);
-
-	after = p->vec[SYM_NODE].bytes + p->heads.bytes;
-	if (after != before)
-		symbols_count_bytes(p, after - before);
-	return ok;
-}
-
-static bool symbols_put_function(struct partition *p, uint32_t id, const struct sym_function *f)
-{
-	struct sym_function function = *f;
-	struct buf shown = { 0 };
-	const char *text;
-	bool ok = true;
-
-	function.shown = 0;
-	if (sym_shown_name(p, f, &shown)) { /* else it is shown as it is stored */
-		function.shown = p->shown.used + 1;
-		text = symbols_text_dup(p, buf_str(&shown));
-		ok = text && segvec_put(&p->shown, function.shown - 1, &text);
-	}
-	buf_release(&shown);
-	return ok && segvec_put(&p->vec[SYM_FUNCTION], id, &function);
-}
-
-static bool symbols_put_item(struct partition *p, enum sym_kind kind, uint32_t id,
-	const union sym_content *c, bool recursive)
-{
-	struct sym_location location;
-	struct sym_label_set set;
-	const char *text;
-
-	switch (kind) {
-	case SYM_STRING:
-		text = symbols_text_dup(p, c->string);
-		return text && segvec_put(&p->vec[kind], id, &text);
-	case SYM_MAPPING:
-		return segvec_put(&p->vec[kind], id, &c->mapping);
-	case SYM_FUNCTION:
-		return symbols_put_function(p, id, &c->function);
-	case SYM_LOCATION:
-		location = c->location;
-		location.lines = no_lines;
-		if (location.lines_n)
-			location.lines = symbols_array_dup(
-				p, c->location.lines, location.lines_n, sizeof(*location.lines));
-		else
-			atomic_store_explicit(&p->has_bare, true, memory_order_relaxed);
-		return location.lines && segvec_put(&p->vec[kind], id, &location);
-	case SYM_NODE:
-		return symbols_put_node(p, id, &c->node, recursive);
-	case SYM_LABEL_SET:
-		set = c->label_set;
-		set.v = symbols_array_dup(p, c->label_set.v, set.n, sizeof(*set.v));
-		return set.v && symbols_keys_add(p, &set) && segvec_put(&p->vec[kind], id, &set);
-	case SYM_HEADER:
-		return symbols_put_header(p, id, &c->header);
-	case SYM_KINDS:
-		break;
-	}
-	return false;
-}
-
-static size_t symbols_kind_bytes(const struct partition *p, enum sym_kind kind)
-{
-	return p->vec[kind].bytes + idtable_bytes(&p->table[kind]) + p->arena.used_bytes +
-		p->heads.bytes + p->shown.bytes;
-}
-
-static enum err_code symbols_put(struct partition *p, enum sym_kind kind, uint64_t hash,
-	uint32_t id, const union sym_content *c, bool recursive, struct err *err)
-{
-	size_t before = symbols_kind_bytes(p, kind);
-	bool found = true;
-
-	assert(!sym_exists(p, kind, id) && p->next[kind] > id);
-	assert(kind != SYM_NODE || c->node.parent < id);
-	if (!symbols_put_item(p, kind, id, c, recursive))
-		return err_nomem(err, "symbols");
-	/* If this fails the content gets another id when it comes again: more memory, nothing
-	 * wrong. */
-	if (p->lookup) {
-		if (kind == SYM_NODE)
-			found = nodemap_add(&p->table[kind], partition_nodes(p), id);
-		else
-			found = sym_table_add(p, kind, c, hash, id);
-	}
-	symbols_count_bytes(p, symbols_kind_bytes(p, kind) - before);
-	return found ? ERR_OK : err_nomem(err, "symbols");
-}
-
 /* ---- interning ---- */
 
 static uint64_t symbols_limit_of(const struct partition *p, enum sym_kind kind)
@@ -416,7 +183,7 @@ static enum err_code sym_db_symbols_intern(struct partition *p, enum sym_kind ki
 	if ((rc = symbols_check_room(p, kind, err)))
 		return rc;
 	*id = p->next[kind]++;
-	return symbols_put(p, kind, hash, *id, c, false, err);
+	return sym_put(p, kind, hash, *id, c, false, err);
 }
 
 enum err_code sym_intern_string(struct partition *p, struct str s, uint32_t *id, struct err *err)
@@ -497,16 +264,18 @@ static bool sym_location_has_function(const struct sym_location *l, uint32_t fun
 
 static bool symbols_is_recursive(const struct partition *p, uint32_t parent, uint32_t location)
 {
-	const struct sym_location *l = sym_location(p, location);
+	const struct sym_location l = sym_location(p, location);
+	struct sym_location above;
 	struct sym_node n;
 
-	for (uint32_t i = 0; i < l->lines_n; i++) {
-		for (uint32_t j = i + 1; j < l->lines_n; j++)
-			if (l->lines[i].function == l->lines[j].function)
+	for (uint32_t i = 0; i < l.lines_n; i++) {
+		for (uint32_t j = i + 1; j < l.lines_n; j++)
+			if (l.lines[i].function == l.lines[j].function)
 				return true;
 		for (uint32_t at = parent; at; at = n.parent) {
 			n = sym_node(p, at);
-			if (sym_location_has_function(sym_location(p, n.location), l->lines[i].function))
+			above = sym_location(p, n.location);
+			if (sym_location_has_function(&above, l.lines[i].function))
 				return true;
 		}
 	}
@@ -524,7 +293,7 @@ enum err_code sym_add_node(struct partition *p, uint32_t parent, uint32_t locati
 	if ((rc = symbols_check_room(p, SYM_NODE, err)))
 		return rc;
 	*id = p->next[SYM_NODE]++;
-	return symbols_put(
+	return sym_put(
 		p, SYM_NODE, 0, *id, &(union sym_content){ .node = { parent, location } }, recursive, err);
 }
 
@@ -573,5 +342,5 @@ enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
 	}
 	if ((rc = symbols_check_load(p, kind, id, c, err)))
 		return rc;
-	return symbols_put(p, kind, p->lookup ? sym_content_hash(kind, c) : 0, id, c, recursive, err);
+	return sym_put(p, kind, p->lookup ? sym_content_hash(kind, c) : 0, id, c, recursive, err);
 }

@@ -132,7 +132,7 @@ bool sym_has_shown(const struct partition *p);
 /* Some location was stored without lines: an address that may get names (named.h). */
 bool sym_has_bare(const struct partition *p);
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id);
-const struct sym_location *sym_location(const struct partition *p, uint32_t id);
+struct sym_location sym_location(const struct partition *p, uint32_t id); /* lines: p's */
 /*
  * False: the sender gave none. 0 is the first byte of a mapping that has a place in its file; it is
  * none without such a mapping, where the sender has counted from the binary's own start.

@@ -212,6 +212,7 @@ bool sym_content_same(
 	const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c)
 {
 	const void *item = segvec_at(&p->vec[kind], id);
+	struct sym_location location;
 	struct sym_node node;
 
 	switch (kind) {
@@ -222,7 +223,8 @@ bool sym_content_same(
 	case SYM_FUNCTION:
 		return symbols_content_same_function(item, &c->function);
 	case SYM_LOCATION:
-		return symbols_content_same_location(item, &c->location);
+		location = partition_location(p, id);
+		return symbols_content_same_location(&location, &c->location);
 	case SYM_NODE:
 		node = sym_node(p, id);
 		return node.parent == c->node.parent && node.location == c->node.location;

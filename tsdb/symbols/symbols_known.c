@@ -16,11 +16,6 @@ struct known {
 	uint32_t functions_n, strings_n;
 };
 
-static const struct sym_location *symbols_known_location_at(const struct partition *p, uint32_t id)
-{
-	return segvec_at_of(&p->vec[SYM_LOCATION], id, sizeof(struct sym_location));
-}
-
 static const struct sym_function *symbols_known_function_at(const struct partition *p, uint32_t id)
 {
 	return segvec_at_of(&p->vec[SYM_FUNCTION], id, sizeof(struct sym_function));
@@ -108,9 +103,12 @@ uint32_t known_location(struct intern *in, uint32_t at)
 	const struct pprof_location *from = &in->f->locations[at];
 	uint32_t id = in->guess[at];
 
-	if (id == SYM_NONE || !symbols_known_same_lines(in, from, symbols_known_location_at(in->p, id)))
+	struct sym_location l;
+
+	if (id == SYM_NONE)
 		return SYM_NONE;
-	return in->locations[at] = id;
+	l = partition_location(in->p, id);
+	return symbols_known_same_lines(in, from, &l) ? in->locations[at] = id : SYM_NONE;
 }
 
 /* ---- all at once ---- */
@@ -147,7 +145,7 @@ static enum err_code known_guess_locations(struct known *k)
 	const struct partition *p = in->p;
 	uint32_t n = f->locations_n;
 	uint64_t *hashes = arena_alloc_raw(in->arena, (size_t)n + 1, sizeof(*hashes));
-	const struct sym_location *l;
+	struct sym_location l;
 
 	if (!hashes)
 		return intern_nomem(in);
@@ -163,19 +161,22 @@ static enum err_code known_guess_locations(struct known *k)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if ((in->guess[i] = sym_hint_guess(p, hashes[i])) != SYM_NONE)
-			__builtin_prefetch(symbols_known_location_at(p, in->guess[i]));
+			__builtin_prefetch(partition_packed_location(p, in->guess[i]));
 	for (uint32_t i = 0; i < n; i++) {
 		if (in->guess[i] == SYM_NONE)
 			continue;
-		l = symbols_known_location_at(p, in->guess[i]);
-		if (symbols_known_same_place(in, &f->locations[i], l))
-			__builtin_prefetch(l->lines);
+		l = partition_location(p, in->guess[i]);
+		if (symbols_known_same_place(in, &f->locations[i], &l))
+			__builtin_prefetch(l.lines);
 		else
 			in->guess[i] = SYM_NONE;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		if (in->guess[i] != SYM_NONE)
-			known_guess_functions(k, &f->locations[i], symbols_known_location_at(p, in->guess[i]));
+	for (uint32_t i = 0; i < n; i++) {
+		if (in->guess[i] == SYM_NONE)
+			continue;
+		l = partition_location(p, in->guess[i]);
+		known_guess_functions(k, &f->locations[i], &l);
+	}
 	return ERR_OK;
 }
 

@@ -122,15 +122,15 @@ const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
 	return segvec_at(&symbols_read_shared(p)->vec[SYM_MAPPING], id);
 }
 
-const struct sym_location *sym_location(const struct partition *p, uint32_t id)
+struct sym_location sym_location(const struct partition *p, uint32_t id)
 {
 	const struct sym_location *made;
 
 	if (__builtin_expect(p->derived != NULL, 0))
-		return derived_location(p->derived, id);
+		return *derived_location(p->derived, id);
 	if (__builtin_expect(p->named != NULL, 0) && (made = named_location_at(p->named, id)))
-		return made;
-	return segvec_at(&symbols_read_shared(p)->vec[SYM_LOCATION], id);
+		return *made;
+	return partition_location(symbols_read_shared(p), id);
 }
 
 bool sym_has_address(const struct partition *p, const struct sym_location *l)

@@ -297,15 +297,15 @@ static void symbols_samples_walk_known(const struct intern *in)
 /* A bit for each function of a location; different functions may share one. */
 static uint64_t symbols_samples_marks_of(const struct intern *in, uint32_t at)
 {
-	const struct sym_location *l;
+	struct sym_location l;
 	uint64_t marks = in->marks[at];
 
 	if (marks)
 		return marks;
-	l = segvec_at(&in->p->vec[SYM_LOCATION], in->locations[at]);
-	for (uint32_t i = 0; i < l->lines_n; i++)
-		marks |= UINT64_C(1) << (l->lines[i].function * UINT32_C(0x9e3779b1) >> 26);
-	if ((uint32_t)__builtin_popcountll(marks) != l->lines_n)
+	l = partition_location(in->p, in->locations[at]);
+	for (uint32_t i = 0; i < l.lines_n; i++)
+		marks |= UINT64_C(1) << (l.lines[i].function * UINT32_C(0x9e3779b1) >> 26);
+	if ((uint32_t)__builtin_popcountll(marks) != l.lines_n)
 		marks = MARKS_TWICE;
 	return in->marks[at] = marks;
 }

@@ -88,6 +88,7 @@ static void symbols_store_add_symbol(
 	const struct partition *p, enum sym_kind kind, uint32_t id, struct buf *out)
 {
 	const struct sym_function *f;
+	struct sym_location location;
 	struct sym_node n;
 
 	switch (kind) {
@@ -105,7 +106,8 @@ static void symbols_store_add_symbol(
 		buf_add_varint(out, str_zigzag(f->start_line));
 		break;
 	case SYM_LOCATION:
-		symbols_store_add_location(out, sym_location(p, id));
+		location = sym_location(p, id);
+		symbols_store_add_location(out, &location);
 		break;
 	case SYM_NODE:
 		n = sym_node(p, id);

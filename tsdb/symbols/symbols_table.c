@@ -40,10 +40,13 @@ static bool symbols_table_has_hint(const struct partition *p, const struct idtab
 	const struct sym_location *l, uint64_t hash)
 {
 	uint32_t place = idtable_place(idtable, hash), id;
+	struct sym_location found;
 
-	while (idtable->n && (id = idtable_next(idtable, hash, &place)) != SYM_NONE)
-		if (symbols_table_same_hint(segvec_at(&p->vec[SYM_LOCATION], id), l))
+	while (idtable->n && (id = idtable_next(idtable, hash, &place)) != SYM_NONE) {
+		found = partition_location(p, id);
+		if (symbols_table_same_hint(&found, l))
 			return true;
+	}
 	return false;
 }
 
@@ -97,7 +100,7 @@ static union sym_content symbols_table_content_of(
 		c.function = *sym_function(p, id);
 		break;
 	case SYM_LOCATION:
-		c.location = *sym_location(p, id);
+		c.location = sym_location(p, id);
 		break;
 	case SYM_LABEL_SET:
 		c.label_set = sym_label_set(p, id);

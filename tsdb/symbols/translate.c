@@ -160,7 +160,7 @@ static enum err_code translation_location_of(
 		return ERR_OK;
 	if (!sym_exists(t->from, SYM_LOCATION, id))
 		return translation_missing(t, SYM_LOCATION, id, err);
-	l = *sym_location(t->from, id);
+	l = sym_location(t->from, id);
 	arena_reset(&t->arena);
 	if (!(lines = arena_array(&t->arena, struct sym_line, (size_t)l.lines_n + 1)))
 		return err_nomem(err, "translation");

@@ -133,13 +133,15 @@ static void api_write_values(
 /* The innermost function of the stack; without a name, the binary's file. */
 static void api_write_function(struct link_view *v, const struct partition *p, uint32_t stack)
 {
-	const struct sym_location *l = stack ? sym_location(p, sym_node(p, stack).location) : NULL;
-	struct str name = l && l->lines_n ?
-		sym_function_name(p, sym_function(p, l->lines[0].function)) :
-		STR("");
+	struct sym_location l = { .mapping = SYM_NONE };
+	struct str name = STR("");
 
-	if (!name.len && l && l->mapping != SYM_NONE)
-		name = sym_string(p, sym_mapping(p, l->mapping)->filename);
+	if (stack)
+		l = sym_location(p, sym_node(p, stack).location);
+	if (l.lines_n)
+		name = sym_function_name(p, sym_function(p, l.lines[0].function));
+	if (!name.len && l.mapping != SYM_NONE)
+		name = sym_string(p, sym_mapping(p, l.mapping)->filename);
 	json_key(&v->j, "function");
 	json_str(&v->j, name);
 }

@@ -21,11 +21,11 @@ struct site {
 static enum err_code site_walk_location(
 	struct site *s, uint32_t id, uint32_t *depth, struct err *err)
 {
-	const struct sym_location *l = sym_location(s->p, id);
-	uint32_t lines = l->lines_n ? l->lines_n : 1;
+	const struct sym_location l = sym_location(s->p, id);
+	uint32_t lines = l.lines_n ? l.lines_n : 1;
 
 	for (uint32_t i = lines; i-- > pruned_line(&s->pruned, id) && *depth < s->n;) {
-		struct str name = frame_address_name(s->arena, s->p, l, l->lines_n ? &l->lines[i] : NULL);
+		struct str name = frame_address_name(s->arena, s->p, &l, l.lines_n ? &l.lines[i] : NULL);
 
 		if (!name.ptr)
 			return arena_fail(s->arena, "call_site", err);

@@ -28,7 +28,7 @@ static enum err_code frame_origin_sum_functions(const struct frame_tree *t,
 		nodes[pruned_stack(&pruned, c->stack)] += fabs((double)c->value) + fabs((double)c->base);
 	}
 	for (uint32_t i = n; i-- > 1;) {
-		const struct sym_location *l;
+		struct sym_location l;
 		struct sym_node node;
 
 		if (i % UNCHECKED == 0 && (rc = render_wanted(t->canceled, err)))
@@ -37,8 +37,8 @@ static enum err_code frame_origin_sum_functions(const struct frame_tree *t,
 			continue;
 		node = sym_node(p, i);
 		l = sym_location(p, node.location);
-		for (uint32_t k = pruned_line(&pruned, node.location); k < l->lines_n; k++)
-			functions[l->lines[k].function] += nodes[i];
+		for (uint32_t k = pruned_line(&pruned, node.location); k < l.lines_n; k++)
+			functions[l.lines[k].function] += nodes[i];
 		nodes[node.parent] += nodes[i];
 	}
 	return ERR_OK;

@@ -103,18 +103,18 @@ struct frame_tree_adding {
 static enum err_code frame_tree_names_of(struct frame_tree_adding *f, uint32_t location,
 	const uint32_t **out, uint32_t *n, struct err *err)
 {
-	const struct sym_location *l = sym_location(f->p, location);
+	const struct sym_location l = sym_location(f->p, location);
 	struct arena *a = f->t->arena;
 	uint32_t skip;
 	struct str name;
 	enum err_code rc;
 
-	*n = l->lines_n ? l->lines_n : 1;
+	*n = l.lines_n ? l.lines_n : 1;
 	if (!f->first_name[location]) {
 		if (!arena_array_room(a, &f->names, f->names_n, *n, &f->names_cap))
 			return arena_fail(a, "frame tree", err);
 		for (uint32_t i = 0; i < *n; i++) {
-			name = frame_address_name(a, f->p, l, l->lines_n ? &l->lines[i] : NULL);
+			name = frame_address_name(a, f->p, &l, l.lines_n ? &l.lines[i] : NULL);
 			if (!name.ptr)
 				return arena_fail(a, "frame tree", err);
 			if ((rc = frame_tree_intern(f->t, name, &f->names[f->names_n + i], err)))

@@ -326,7 +326,7 @@ static enum err_code heaviest_name_of(
 {
 	struct heaviest_stacks *s = &u->parts[at->part];
 	const struct partition *p = s->part->partition;
-	const struct sym_location *l;
+	struct sym_location l;
 	const struct sym_line *line;
 	struct str name;
 	enum err_code rc;
@@ -334,12 +334,12 @@ static enum err_code heaviest_name_of(
 	if (at->location == NONE)
 		return frame_tree_intern(u->t, NO_STACK, out, err);
 	l = sym_location(p, at->location);
-	line = l->lines_n ? &l->lines[at->line] : NULL;
+	line = l.lines_n ? &l.lines[at->line] : NULL;
 	if (line && s->name_of[line->function]) {
 		*out = s->name_of[line->function] - 1;
 		return ERR_OK;
 	}
-	name = frame_address_name(u->t->arena, p, l, line);
+	name = frame_address_name(u->t->arena, p, &l, line);
 	if (!name.ptr)
 		return arena_fail(u->t->arena, "flame graph", err);
 	rc = frame_tree_intern(u->t, name, out, err);
@@ -353,13 +353,13 @@ static enum err_code heaviest_outermost(
 	struct unfolding *u, struct heaviest_stack *at, uint32_t *name, struct err *err)
 {
 	struct outer *o = &u->outer[at->location % OUTER];
-	const struct sym_location *l = NULL;
+	struct sym_location l = { 0 };
 	enum err_code rc;
 
 	if (o->part != at->part + 1 || o->location != at->location) {
 		if (at->location != NONE)
 			l = sym_location(u->parts[at->part].part->partition, at->location);
-		at->line = l && l->lines_n ? l->lines_n - 1 : 0;
+		at->line = l.lines_n ? l.lines_n - 1 : 0;
 		if ((rc = heaviest_name_of(u, at, name, err)))
 			return rc;
 		*o = (struct outer){ at->part + 1, at->location, *name, at->line };

@@ -91,13 +91,13 @@ static enum err_code search_line(struct searching *s, const struct sym_location 
 
 static enum err_code search_location(struct searching *s, uint32_t id, struct err *err)
 {
-	const struct sym_location *l = sym_location(s->p, id);
-	uint32_t lines = l->lines_n ? l->lines_n : 1;
+	const struct sym_location l = sym_location(s->p, id);
+	uint32_t lines = l.lines_n ? l.lines_n : 1;
 	enum err_code rc;
 	bool yes = false;
 
 	for (uint32_t i = pruned_line(&s->pruned, id); i < lines && !yes; i++)
-		if ((rc = search_line(s, l, l->lines_n ? &l->lines[i] : NULL, &yes, err)))
+		if ((rc = search_line(s, &l, l.lines_n ? &l.lines[i] : NULL, &yes, err)))
 			return rc;
 	s->locations[id] = yes ? MATCH_YES : MATCH_NO;
 	return ERR_OK;

@@ -263,17 +263,17 @@ static struct profile_value *made_finish(struct made *m)
 static void print_frames(struct buf *out, const struct partition *p, uint32_t node)
 {
 	struct sym_node at = sym_node(p, node);
-	const struct sym_location *l;
+	struct sym_location l;
 
 	if (node == 0)
 		return;
 	print_frames(out, p, at.parent);
 	l = sym_location(p, at.location);
 	buf_add_char(out, ';');
-	if (l->lines_n == 0)
+	if (l.lines_n == 0)
 		buf_add_cstr(out, "-");
-	for (uint32_t i = l->lines_n; i-- > 0;) {
-		buf_add_str(out, sym_string(p, sym_function(p, l->lines[i].function)->name));
+	for (uint32_t i = l.lines_n; i-- > 0;) {
+		buf_add_str(out, sym_string(p, sym_function(p, l.lines[i].function)->name));
 		buf_add_cstr(out, i ? "~" : sym_node_recursive(p, node) ? "*" : "");
 	}
 }

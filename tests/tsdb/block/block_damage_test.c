@@ -136,7 +136,7 @@ static void read_symbols(struct block *b, uint32_t slot, struct said *s)
 			say(s, id, sym_string(p, id).ptr, sym_string(p, id).len);
 	for (uint32_t id = 0; id < sym_locations_n(p); id++)
 		if (sym_exists(p, SYM_LOCATION, id)) {
-			struct sym_location l = *sym_location(p, id);
+			struct sym_location l = sym_location(p, id);
 
 			say(s, id + l.address, &l.mapping, sizeof(l.mapping));
 			for (uint32_t i = 0; i < l.lines_n; i++)

@@ -237,7 +237,7 @@ static void check_symbols(struct world *w, struct block *b, uint32_t slot)
 				c.function = *sym_function(to, id);
 				break;
 			case SYM_LOCATION:
-				c.location = *sym_location(to, id);
+				c.location = sym_location(to, id);
 				break;
 			case SYM_NODE:
 				c.node = sym_node(to, id);

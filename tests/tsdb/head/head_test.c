@@ -438,7 +438,7 @@ static void read_one(struct worker *w, struct arena *a)
 				struct sym_node node = sym_node(s[i].partition, cell.stack);
 
 				total += cell.value;
-				if (!sym_location(s[i].partition, node.location)->lines_n)
+				if (!sym_location(s[i].partition, node.location).lines_n)
 					atomic_fetch_add(w->failures, 1);
 			}
 			if (total != stats.total)

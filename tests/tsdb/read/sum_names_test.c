@@ -113,10 +113,10 @@ static void walk(const struct town *t, struct named *by_name, int64_t *total)
 	for (uint32_t i = 0; i < CELLS; i++) {
 		*total += t->values[i];
 		for (uint32_t node = t->stacks[i]; node; node = sym_node(t->p, node).parent) {
-			const struct sym_location *l = sym_location(t->p, sym_node(t->p, node).location);
+			const struct sym_location l = sym_location(t->p, sym_node(t->p, node).location);
 
-			for (uint32_t k = 0; k < l->lines_n; k++) {
-				struct named *n = &by_name[sym_function(t->p, l->lines[k].function)->name];
+			for (uint32_t k = 0; k < l.lines_n; k++) {
+				struct named *n = &by_name[sym_function(t->p, l.lines[k].function)->name];
 
 				n->flat += node == t->stacks[i] && k == 0 ? t->values[i] : 0;
 				n->cum += n->seen == i + 1 ? 0 : t->values[i];

@@ -40,10 +40,10 @@ static void slow_add(struct slow *s, const struct partition *p, uint32_t stack, 
 	uint32_t n = 0;
 
 	for (uint32_t node = stack; node; node = sym_node(p, node).parent) {
-		const struct sym_location *l = sym_location(p, sym_node(p, node).location);
+		const struct sym_location l = sym_location(p, sym_node(p, node).location);
 
-		for (uint32_t k = 0; k == 0 || k < l->lines_n; k++) {
-			struct named *f = slow_frame(s, p, l, k);
+		for (uint32_t k = 0; k == 0 || k < l.lines_n; k++) {
+			struct named *f = slow_frame(s, p, &l, k);
 			uint32_t i = 0;
 
 			if (node == stack && k == 0)

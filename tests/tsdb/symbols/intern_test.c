@@ -101,14 +101,14 @@ static void print_profile_location(struct buf *out, const struct pprof *f, uint3
 
 static void print_location(struct buf *out, const struct partition *p, uint32_t id)
 {
-	const struct sym_location *l = sym_location(p, id);
+	const struct sym_location l = sym_location(p, id);
 
-	buf_printf(out, "%llx", (unsigned long long)l->address);
-	for (uint32_t i = 0; i < l->lines_n; i++) {
+	buf_printf(out, "%llx", (unsigned long long)l.address);
+	for (uint32_t i = 0; i < l.lines_n; i++) {
 		buf_add_char(out, ',');
-		buf_add_str(out, sym_string(p, sym_function(p, l->lines[i].function)->name));
+		buf_add_str(out, sym_string(p, sym_function(p, l.lines[i].function)->name));
 		buf_add_char(out, ':');
-		buf_add_i64(out, l->lines[i].line);
+		buf_add_i64(out, l.lines[i].line);
 	}
 	buf_add_char(out, ';');
 }
@@ -124,16 +124,16 @@ static void print_node(struct buf *out, const struct partition *p, uint32_t id)
 /* The simple way: each of its functions against all above, and against its others. */
 static bool recurs(const struct partition *p, uint32_t node)
 {
-	const struct sym_location *l = sym_location(p, sym_node(p, node).location), *m;
+	struct sym_location l = sym_location(p, sym_node(p, node).location), m;
 
-	for (uint32_t i = 0; i < l->lines_n; i++) {
+	for (uint32_t i = 0; i < l.lines_n; i++) {
 		for (uint32_t j = 0; j < i; j++)
-			if (l->lines[i].function == l->lines[j].function)
+			if (l.lines[i].function == l.lines[j].function)
 				return true;
 		for (uint32_t at = sym_node(p, node).parent; at; at = sym_node(p, at).parent) {
 			m = sym_location(p, sym_node(p, at).location);
-			for (uint32_t j = 0; j < m->lines_n; j++)
-				if (l->lines[i].function == m->lines[j].function)
+			for (uint32_t j = 0; j < m.lines_n; j++)
+				if (l.lines[i].function == m.lines[j].function)
 					return true;
 		}
 	}

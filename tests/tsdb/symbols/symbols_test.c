@@ -180,7 +180,7 @@ TEST(wide_columns_are_refused)
 			CHECK_ERR(rc, &err, ERR_LIMIT, cases[i].message);
 		} else {
 			CHECK_OK(rc, &err);
-			CHECK_INT(sym_location(p, 0)->lines->column, cases[i].column);
+			CHECK_INT(sym_location(p, 0).lines->column, cases[i].column);
 		}
 		partition_close(p);
 		arena_release(&a);
@@ -251,10 +251,10 @@ TEST(mappings_may_move)
 	CHECK(first.header != second.header);
 	CHECK_INT(sym_locations_n(p), 4); /* the one without a mapping has another address */
 	n = sym_node(p, (uint32_t)(second.keys[0] >> 32));
-	CHECK_INT(sym_location(p, n.location)->address, 5);
-	CHECK_INT(sym_mapping(p, sym_location(p, n.location)->mapping)->ordinal, 0);
+	CHECK_INT(sym_location(p, n.location).address, 5);
+	CHECK_INT(sym_mapping(p, sym_location(p, n.location).mapping)->ordinal, 0);
 	n = sym_node(p, n.parent);
-	CHECK_INT(sym_mapping(p, sym_location(p, n.location)->mapping)->ordinal, 1);
+	CHECK_INT(sym_mapping(p, sym_location(p, n.location).mapping)->ordinal, 1);
 	CHECK_INT(sym_header(p, first.header)->mapping_start[1], 0x10000);
 	CHECK_INT(sym_header(p, second.header)->mapping_start[1], 0x50000);
 	CHECK_INT(sym_header_typeset(p, first.header), sym_header_typeset(p, second.header));
@@ -298,6 +298,7 @@ TEST(a_mapping_has_a_first_byte)
 	};
 	struct partition *p = open_partition(1000, 1000, 2);
 	struct interned in;
+	struct sym_location l;
 	struct sym_node n;
 	struct arena a;
 	struct err err;
@@ -306,11 +307,13 @@ TEST(a_mapping_has_a_first_byte)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		REQUIRE_OK(sym_intern_profile(p, unplaced(&a, cases[i].m), kinds, &a, &in, &err), &err);
 		n = sym_node(p, (uint32_t)(in.keys[0] >> 32));
-		CHECK_INT(sym_has_address(p, sym_location(p, n.location)), cases[i].has_first);
+		l = sym_location(p, n.location);
+		CHECK_INT(sym_has_address(p, &l), cases[i].has_first);
 		if (cases[i].has_first)
-			CHECK_INT(sym_location(p, n.location)->address, 0);
+			CHECK_INT(sym_location(p, n.location).address, 0);
 		n = sym_node(p, n.parent);
-		CHECK(!sym_has_address(p, sym_location(p, n.location)));
+		l = sym_location(p, n.location);
+		CHECK(!sym_has_address(p, &l));
 		if (i == 1)
 			CHECK_INT(sym_locations_n(p), 2);
 	}
@@ -410,8 +413,8 @@ TEST(locations_alike_are_told_apart)
 			l.lines = &line;
 			REQUIRE_OK(sym_intern_location(p, &l, round ? &id : &ids[i], &err), &err);
 			CHECK_INT(round ? id : ids[i], ids[i]);
-			CHECK_INT(sym_location(p, ids[i])->lines[0].function, functions[i]);
-			CHECK_INT(sym_location(p, ids[i])->lines[0].column, -1);
+			CHECK_INT(sym_location(p, ids[i]).lines[0].function, functions[i]);
+			CHECK_INT(sym_location(p, ids[i]).lines[0].column, -1);
 		}
 	CHECK_INT(sym_locations_n(p), N);
 	partition_close(p);

@@ -313,25 +313,25 @@ static bool naming_has_name(const struct partition *p, const struct sym_location
 static enum err_code naming_meet(struct naming *naming, struct of_partition *of, uint32_t location,
 	struct todo **t, size_t *n, size_t *cap, struct arena *scratch, struct err *err)
 {
-	const struct sym_location *l = sym_location(of->base, location);
+	const struct sym_location l = sym_location(of->base, location);
 	const struct sym_mapping *m;
 	uint64_t address;
 	uint32_t bin;
 	enum err_code rc;
 
 	of->state[location] = HAS_NAME;
-	if (naming_has_name(of->base, l) || l->mapping == SYM_NONE || !sym_has_address(of->base, l))
+	if (naming_has_name(of->base, &l) || l.mapping == SYM_NONE || !sym_has_address(of->base, &l))
 		return ERR_OK;
-	if ((rc = naming_binary_of(naming, of, l->mapping, &bin, err)))
+	if ((rc = naming_binary_of(naming, of, l.mapping, &bin, err)))
 		return rc;
 	of->state[location] = BARE + bin;
-	if (!naming->bins[bin].index || l->lines_n)
+	if (!naming->bins[bin].index || l.lines_n)
 		return ERR_OK;
 	naming->bins[bin].read = true;
-	m = sym_mapping(of->base, l->mapping);
-	address = l->address;
+	m = sym_mapping(of->base, l.mapping);
+	address = l.address;
 	if ((m->size || m->offset) &&
-		!symindex_address(naming->bins[bin].index, m->offset, l->address, &address))
+		!symindex_address(naming->bins[bin].index, m->offset, l.address, &address))
 		return ERR_OK;
 	if (!arena_array_room(scratch, t, *n, 1, cap))
 		return arena_fail(scratch, "names of addresses", err);
