@@ -38,7 +38,7 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster tsdb/cluster/assignment tsdb/cluster/inspect \
 	promql/syntax promql/changed promql/runs promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules promql/rules/saved \
-	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web/rules web
+	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web/rules web/annotations web
 
 uses_base/yaml := base
 uses_base/xml := base
@@ -98,7 +98,7 @@ uses_promql/costs := base promql/syntax promql/value
 uses_promql/profiles := base proto/report tsdb/symbols promql/syntax promql/value promql/costs
 uses_promql/files := base proto proto/any tsdb/symbols promql/syntax promql/value promql/profiles
 uses_promql := base proto/report tsdb tsdb/debuginfo/names tsdb/columns promql/syntax promql/changed promql/value promql/costs promql/profiles promql/files
-uses_promql/engine := base base/self tsdb tsdb/debuginfo/names promql/syntax promql/value promql/costs promql/files promql
+uses_promql/engine := base base/self proto tsdb tsdb/debuginfo/names promql/syntax promql/value promql/costs promql/files promql
 uses_promql/pprof := base proto tsdb/symbols promql/syntax promql/value promql/profiles
 uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base base/net discovery
@@ -120,8 +120,9 @@ uses_web/files := base base/net proto proto/any tsdb/bucket tsdb/symbols promql/
 uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/template promql/rules/notify promql/rules/saved web/http web/router web/render web/push web/files
 uses_web/rules := base promql/rules promql/rules/saved web/http web/router web/api
+uses_web/annotations := base proto scrape/receive tsdb promql/syntax web/http web/router web/push web/api
 uses_web := base base/self base/gzip proto scrape/receive scrape/forward web/http web/grpc web/router web/openapi web/api web/pyroscope web/push \
-	web/profefe web/debuginfo web/files web/rules
+	web/profefe web/debuginfo web/files web/rules web/annotations
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))

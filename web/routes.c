@@ -1,5 +1,6 @@
 #include "web/routes.h"
 #include "scrape/forward/push_entries.h"
+#include "web/annotations/annotations.h"
 #include "web/api/handlers.h"
 #include "web/debuginfo/debuginfo.h"
 #include "web/files/files.h"
@@ -63,6 +64,10 @@ const struct route web_routes[] = {
 	{ ASK, "/api/v1/label_counts", NEEDS_READ, api_label_counts, DATA, OP(metadata, LABEL_COUNTS) },
 	{ HTTP_GET, "/api/v1/profile_types", NEEDS_READ, api_profile_types, DATA,
 		OP(metadata, PROFILE_TYPES) },
+	{ HTTP_GET, "/api/v1/annotations", NEEDS_READ, annotations_get, DATA,
+		OP(metadata, ANNOTATIONS) },
+	{ HTTP_POST, "/api/v1/annotations", NEEDS_INGEST, annotations_post, PUSH,
+		OP(ingest, ANNOTATIONS_POST), annotations_admit },
 	{ ASK, "/api/v1/links", NEEDS_READ, api_links, DATA, OP(query, LINKS) },
 	{ HTTP_GET, "/api/v1/source", NEEDS_READ_ALL, api_source, DATA, OP(query, SOURCE) },
 	{ HTTP_GET, "/api/v1/source_links", NEEDS_READ, api_source_links, API,

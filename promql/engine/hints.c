@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "promql/engine/engine_internal.h"
 #include "promql/syntax/type_names.h"
+#include "proto/annotation.h"
 
 #define HINTS_VALUES_MAX 10000u /* of one label that are compared */
 #define HINTED_MAX 4u /* selectors of a query */
@@ -43,6 +44,10 @@ static void hints_find_type(const struct hints *h, struct str name, struct str *
 	}
 	if (!type_pattern_parse(name, &p))
 		return;
+	if (str_is(p.name, ANNOTATION_NAME)) { /* in no list, and there may be some */
+		*stored = p.name;
+		return;
+	}
 	for (size_t i = 0; i < h->types_n && !stored->len; i++)
 		if (type_pattern_match(&p, &h->types[i]))
 			*stored = p.name;

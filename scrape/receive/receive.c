@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "base/quote.h"
+#include "proto/annotation.h"
 #include "scrape/config/config.h"
 #include "scrape/receive/admission.h"
 
@@ -480,7 +481,8 @@ static void receive_turn_note_stored(struct receive_turn *t, const struct receiv
 
 	metric_add(&profiles, r->dropped ? "dropped" : "ok", 1);
 	receive_tell_labels(t, r->labels);
-	senders_add_stored(t->r->senders, &t->from, &what, t->now_ns);
+	if (!annotation_is(r->labels)) /* who marks a deploy is no sender that may stop */
+		senders_add_stored(t->r->senders, &t->from, &what, t->now_ns);
 }
 
 /* Neighbours of one job and reason are one refusal. */

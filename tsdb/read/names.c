@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "proto/annotation.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/keys.h"
@@ -31,6 +32,7 @@ struct read_names {
 	struct str last; /* names from here on are over the limit, and one of them is known */
 	struct map map;
 	bool series_only; /* the querier has limits: labels of samples are of no one series */
+	bool for_people; /* names of all profiles are listed: that of marks is left out */
 	struct read_names_part **parts; /* by index */
 	uint32_t parts_n;
 };
@@ -116,6 +118,7 @@ static enum err_code names_add(struct read_names *r, struct str s, struct err *e
 	enum err_code rc;
 
 	if (!s.len || (r->last.ptr && str_cmp(s, r->last) >= 0) ||
+		(r->for_people && str_is(s, ANNOTATION_NAME)) ||
 		map_find(&r->map, hash, read_names_same, r, &s) != MAP_NONE)
 		return ERR_OK;
 	if (r->limit && r->n >= 2 * r->limit + NAMES_MIN && (rc = names_cut(r, err)))
@@ -504,6 +507,7 @@ static enum err_code read_names_of(struct db_querier *q, struct str name, const 
 
 	names_init(&x, name, limit, a);
 	x.series_only = q->limits;
+	x.for_people = !n && str_is(name, LABEL_NAME);
 	rc = !n && read_names_by_indexes(q) ? read_names_of_sources(&x, q, err) :
 										  read_names_of_series(&x, q, m, n, err);
 	if (!rc)

@@ -120,6 +120,22 @@ MUST_CHECK enum err_code db_visit_series(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, const struct db_visitor *v, struct err *err);
 
 /*
+ * Since when there are series of profiles that have a label, by their own labels: from indexes,
+ * without symbols, and without rows but where some were deleted. Windows and blocks come in the
+ * order of time; in each, series come in no order, with the time of the first row there.
+ */
+struct db_firsts {
+	/* The time of a row that makes later ones of such a series unwanted; INT64_MAX: none does. */
+	int64_t (*known)(void *ctx, struct labels labels);
+	/* Of the labels that `known` was asked for last. They are valid until the return. An error ends
+	 * the visit. */
+	enum err_code (*take)(void *ctx, struct labels labels, int64_t first_ns, struct err *err);
+	void *ctx;
+};
+MUST_CHECK enum err_code db_visit_firsts(
+	struct db_querier *q, struct str label, const struct db_firsts *v, struct err *err);
+
+/*
  * Visits addresses in mappings that were stored without lines: all of the partitions in which
  * profiles of the querier's time are, partition after partition. An error of take ends the visit.
  */

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "proto/annotation.h"
 #include "web/api/handlers.h"
 #include "web/api/metadata.h"
 #include "web/api/view.h"
@@ -87,7 +88,8 @@ static enum err_code api_completion_add_functions(
 				continue;
 			seen[f->name] = true;
 		}
-		if (api_completion_is_asked_for(c, sym_function_name(p, f)))
+		if (api_completion_is_asked_for(c, sym_function_name(p, f)) &&
+			!str_is(sym_string(p, f->filename), ANNOTATION_FILE))
 			rc = api_completion_add_function(c, sym_function_name(p, f), err);
 	}
 	free(seen);

@@ -75,4 +75,20 @@ const struct operation metadata_operations[METADATA_OPERATIONS] = {
 		.answers = ANSWER("{}[]TypeMetadata", "By the profile's name."),
 		.errors = NAMES_ERRORS,
 	},
+	[OP_ANNOTATIONS] = {
+		.id = "annotations",
+		.summary = "List marks of time lines: deploys",
+		.description =
+			"Marks that were posted, and those of versions: where a version of a service (label "
+			"`version`, `service_version` or `app_version`) has its first profile, after that of "
+			"another version. A service is all series with the same `app`, `cluster`, "
+			"`environment`, `job`, `namespace`, `service`, `service_name` and "
+			"`service_namespace`. A mark is tested by the matchers about labels that it has: one "
+			"of `{job=\"shop\"}` is listed for `{job=\"shop\", pod=\"x\"}`. Names of profiles "
+			"do not count.",
+		.params = PARAMS(PARAM_MATCH("Only marks whose labels fit."), PARAMS_WINDOW,
+			PARAM_LIMIT("marks")),
+		.answers = ANSWER("[]Annotation", "By time."),
+		.errors = NAMES_ERRORS,
+	},
 };

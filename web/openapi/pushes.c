@@ -72,6 +72,28 @@ const struct operation ingest_operations[INGEST_OPERATIONS] = {
 		.error_form = ERRORS_CONNECT,
 		.errors = "400 409 415 429 501 503 504",
 	},
+	[OP_ANNOTATIONS_POST] = {
+		.id = "postAnnotation",
+		.summary = "Mark a time: a deploy, an incident",
+		.description =
+			"Answers once the mark is durable. A JSON object, or parameters in a form or in the "
+			"address. The mark is stored as a profile of type `annotation:events`, under its "
+			"labels, and has the limits of pushed profiles. Versions need no mark: their first "
+			"profiles are marks.",
+		.params = PARAMS(
+			{ "text", PARAM_STRING, 0, NULL, NULL, "What happened: 1 to 4096 bytes of UTF-8.",
+				"deploy v41" },
+			{ "time", PARAM_TIME, 0, NULL, "now", "When it began.", NULL },
+			{ "end", PARAM_TIME, 0, NULL, NULL, "When it ended, or will end.", NULL },
+			{ "label[]", PARAM_STRING, PARAM_REPEATED, NULL, NULL,
+				"A label of the mark: `job=shop`. Without any, the mark is for all.",
+				"job=shop" }),
+		.bodies = BODIES({ "application/json", "PostedAnnotation",
+							 "Instead of parameters; `text` is needed." },
+			{ "application/x-www-form-urlencoded", "any", "The parameters." }),
+		.answers = ANSWER("Annotation", "As it is stored."),
+		.errors = "400 409 413 422 429 503",
+	},
 	[OP_SHARD_PROFILES] = {
 		.id = "shardProfiles",
 		.summary = "Store profiles that another shard got and this one keeps",
