@@ -141,6 +141,20 @@ static void block_match_invert(struct block_match *b)
 		b->yes.w[w] = b->has.w[w] & ~b->yes.w[w];
 }
 
+/* Some series of the slot lacks the label and is still among those that may match. */
+static bool block_match_slot_lacks(
+	const struct block_match *b, const struct block_slot *s, const struct bits *among)
+{
+	for (uint32_t id = s->first; id < s->first + s->n;) {
+		uint64_t rest = (among->w[id >> 6] & ~b->has.w[id >> 6]) >> (id & 63);
+
+		if (rest)
+			return id + (uint32_t)__builtin_ctzll(rest) < s->first + s->n;
+		id = (id | 63) + 1;
+	}
+	return false;
+}
+
 /*
  * A sample's label is matched by its own name, or as sample_<name> where the series has a label of
  * that name: then it is the samples that the matcher is about.
@@ -161,8 +175,11 @@ static enum err_code block_match_about_samples(struct block_match *b, const stru
 	}
 	for (uint32_t slot = 0; slot < b->b->meta.partitions && !rc; slot++) {
 		const struct block_slot *s = &b->b->slots[slot];
-		bool all = b->has_key(b->ctx, slot, name);
+		bool all;
 
+		if (!block_match_slot_lacks(b, s, among)) /* to ask costs a look at all sources */
+			continue;
+		all = b->has_key(b->ctx, slot, name);
 		if (!all && (!inner_too || !b->has_key(b->ctx, slot, inner)))
 			continue;
 		for (uint32_t id = s->first; id < s->first + s->n; id++)

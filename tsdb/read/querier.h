@@ -77,7 +77,8 @@ size_t db_querier_cuts(const struct db_querier *q, int64_t min_ns, int64_t max_n
  * where the series has one, else the label of each of its samples, and a missing one is "". So a
  * series that lacks the label is out only where the matcher does not accept "" and no samples of
  * its job, in whatever epoch the window touches, have it: all epochs of a series are there, or
- * none. Else its samples are the caller's to test (promql/choose.c). Afterwards names of the
+ * none. Else its samples are the caller's to test (promql/choose.c). Marks of time lines
+ * (proto/annotation.h) are there only if a matcher of __name__ lists their name. Afterwards names of the
  * partitions are readable (strings, headers, label sets); stacks are once db_sum or db_rows gave
  * ids.
  */

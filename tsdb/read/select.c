@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-
+#include "proto/annotation.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/read/select_internal.h"
@@ -193,7 +193,7 @@ enum err_code select_wants(
 {
 	const struct db_visitor *v = s->visitor;
 
-	*out = label_limits_admit(s->q->limits, labels);
+	*out = label_limits_admit(s->q->limits, labels) && (s->marks || !annotation_is(labels));
 	if (!*out)
 		return ERR_OK;
 	*out = !v || !v->wanted || v->wanted(v->ctx, labels);
@@ -435,12 +435,31 @@ static enum err_code read_select_add_limits(struct selecting *s, struct err *err
 	return ERR_OK;
 }
 
+/*
+ * Marks of time lines (proto/annotation.h) are selected by their name alone: whoever posts one must
+ * not change what a selector without a name selects.
+ */
+static bool select_names_marks(const struct matcher *m, size_t n)
+{
+	struct str listed;
+
+	for (size_t i = 0; i < n; i++) {
+		if ((m[i].op != MATCH_EQ && m[i].op != MATCH_RE) || !str_is(m[i].name, LABEL_NAME))
+			continue;
+		for (size_t k = 0; matcher_listed(&m[i], k, &listed); k++)
+			if (str_is(listed, ANNOTATION_NAME))
+				return true;
+	}
+	return false;
+}
+
 enum err_code select_begin(struct selecting *s, struct err *err)
 {
 	struct db_querier *q = s->q;
 	enum err_code rc = ERR_OK;
 
 	map_init(&s->keys_map);
+	s->marks = select_names_marks(s->m, s->n);
 	if ((rc = read_select_add_limits(s, err)))
 		return rc;
 	if (!(s->jobs = calloc(q->sources_n + 1, sizeof(*s->jobs))) ||

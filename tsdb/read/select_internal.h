@@ -53,6 +53,7 @@ struct selecting {
 	size_t n;
 	struct matcher *limited; /* m with the querier's limits; NULL: m is the caller's */
 	unsigned kinds; /* of enum db_kinds */
+	bool marks; /* the matchers name them: else they are left out */
 	struct arena *a; /* for results; with a visitor, valid during its call */
 	struct read_select_found *v;
 	size_t found, cap;

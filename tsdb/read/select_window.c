@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "proto/annotation.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
@@ -499,6 +500,27 @@ static enum err_code select_window_keep_admitted(
 	return ERR_OK;
 }
 
+/* Takes marks out of the ids, if the matchers do not name them. */
+static enum err_code select_window_drop_marks(
+	struct selecting *selecting, uint32_t source, struct bits *ids, struct err *err)
+{
+	const struct matcher named = {
+		.op = MATCH_EQ, .name = STR(LABEL_NAME), .value = STR(ANNOTATION_NAME) };
+	struct series_index *index = selecting->q->sources[source].db->series;
+	struct bits marks = { 0 };
+	enum err_code rc;
+
+	if (selecting->marks || !ids->words)
+		return ERR_OK;
+	series_lock_read(index);
+	rc = series_match_locked(index, &named, 1, ids, NULL, NULL, &marks, err);
+	series_unlock(index);
+	for (size_t w = 0; w < ids->words && w < marks.words && !rc; w++)
+		ids->w[w] &= ~marks.w[w];
+	bits_release(&marks);
+	return rc;
+}
+
 enum err_code select_window_series(
 	struct selecting *selecting, uint32_t source, struct bits *out, struct err *err)
 {
@@ -509,6 +531,7 @@ enum err_code select_window_series(
 	if (!s->snap)
 		return ERR_OK;
 	if (!(rc = select_window_match_ids(selecting, source, 1, &ids, err)) &&
+		!(rc = select_window_drop_marks(selecting, source, &ids, err)) &&
 		!(rc = select_window_keep_admitted(selecting, source, &ids, err)) &&
 		!select_window_is_whole(selecting->q, s))
 		rc = select_window_keep_with_rows(selecting, source, &ids, err);

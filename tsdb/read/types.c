@@ -1,7 +1,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "proto/annotation.h"
 #include "tsdb/block/block.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
@@ -225,12 +224,9 @@ enum err_code db_profile_types(struct db_querier *q, struct arena *a, struct pro
 
 	arena_init(&scratch, 0);
 	rc = db_select_kinds(q, DB_PROFILES, NULL, 0, &scratch, &series, &n, err);
-	for (size_t i = 0; i < n && !rc; i++) {
-		if (i % 64 == 0 && querier_canceled(q))
-			rc = err_set(err, ERR_CANCELED, "query canceled");
-		else if (!annotation_is(series[i].labels))
-			rc = read_types_add_series(q, &series[i], &l, err);
-	}
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = i % 64 == 0 && querier_canceled(q) ? err_set(err, ERR_CANCELED, "query canceled") :
+												  read_types_add_series(q, &series[i], &l, err);
 	if (!rc && l.n)
 		qsort(l.v, l.n, sizeof(*l.v), type_cmp);
 	if (!rc)
