@@ -87,6 +87,10 @@ static void start(void)
 			.cpu = true, .slow = 100, .own = 100, .leaf = "main.zzz", .handler = "/zzz" });
 	push("name=zzzheap&job=zzzjob&service_name=zzzjob&namespace=zzzns",
 		&(struct pushed_profile){ .slow = 1, .own = 1, .leaf = "main.zzz" });
+	peer_ask(web_port(grafana.web), &grafana.r,
+		"POST /api/v1/annotations?time=1700000000&text=zzzmark&label[]=namespace=zzzns", PUSHER,
+		STR(""));
+	CHECK_INT(grafana.r.status, 200);
 	store_numbers();
 }
 
@@ -138,6 +142,7 @@ static const struct asked {
 	{ "/api/v1/query", "GET /api/v1/query?query=top(10,cpu)" WINDOW, NULL, DATA },
 	{ "/api/v1/query", "GET /api/v1/query?query=diff(merge(cpu),merge(cpu))" WINDOW, NULL, DATA },
 	{ "/api/v1/query", "GET /api/v1/query?query=flat(cpu)" WINDOW, NULL, DATA },
+	{ "/api/v1/annotations", "GET /api/v1/annotations?limit=10" WINDOW, NULL, DATA },
 	{ "/api/v1/query", "GET /api/v1/query?query=total(cpu)" WINDOW, NULL, DATA },
 	{ "/api/v1/query", "GET /api/v1/query?query=up" AT, NULL, DATA },
 	{ "/api/v1/query", "GET /api/v1/query?query="
