@@ -42,6 +42,32 @@ start_demo() { # version, arguments
 	return 1
 }
 
+write_targets() { # versions
+	local version list=()
+	for version; do
+		list+=("{\"targets\": [\"127.0.0.1:$(cat "$run/demo-$version.addr")\"], \"labels\": {\"version\": \"$version\", \"service\": \"shop\"}}")
+	done
+	(IFS=,; echo "[${list[*]}]") >"$targets.tmp"
+	mv "$targets.tmp" "$targets"
+}
+
+# Version v2 comes once v1 has a profile, so that the time line has a mark "v1 -> v2".
+v1_is_stored() {
+	exec 3<>"/dev/tcp/${listen%:*}/${listen##*:}" || return
+	printf 'GET /api/v1/label/version/values HTTP/1.0\r\n\r\n' >&3
+	grep -q '"v1"' <&3
+} 2>/dev/null
+
+deploy_v2() {
+	local i
+	trap - EXIT INT TERM
+	for ((i = 0; i < 100; i++)); do
+		! (v1_is_stored) || break
+		sleep 0.2
+	done
+	write_targets v1 v2
+}
+
 echo '[]' >"$targets"
 build_demo() {
 	local said=$PWD/examples/progress.sh
@@ -50,11 +76,9 @@ build_demo() {
 if command -v go >/dev/null && build_demo; then
 	start_demo v1 --leak --regression=none >"$run/demo-v1.addr"
 	start_demo v2 --leak ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >"$run/demo-v2.addr"
-	cat >"$targets.tmp" <<-END
-	[{"targets": ["127.0.0.1:$(cat "$run/demo-v1.addr")"], "labels": {"version": "v1", "service": "shop"}},
-	 {"targets": ["127.0.0.1:$(cat "$run/demo-v2.addr")"], "labels": {"version": "v2", "service": "shop"}}]
-	END
-	mv "$targets.tmp" "$targets"
+	write_targets v1
+	deploy_v2 &
+	children+=($!)
 else
 	echo "No Go here: the demo fleet is left out, the server scrapes itself." >&2
 fi

@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(err.msg[0]);
 	} else {
 		check_request(&r);
-		require(!annotation_profile(annotation_profile(&a, r.text, r.time_ns, r.end_ns, &p, &err) a,
-			r.text, r.time_ns, r.end_ns ? r.end_ns : r.time_ns, &p, &err));
+		require(
+			!annotation_profile(&a, r.text, r.time_ns, r.end_ns ? r.end_ns : r.time_ns, &p, &err));
 		require(p->samples_n == 1 && str_eq(p->strings[p->functions[0].name], r.text));
 	}
 	arena_release(&a);
