@@ -120,6 +120,26 @@ MUST_CHECK enum err_code block_group(
 	struct block *b, uint32_t group, uint32_t *first, uint32_t *n, struct err *err);
 
 /*
+ * Since when there are series of profiles with a label: each set of their labels `kept`, once, with
+ * the time of the first row of all series that have it. It is made at the first call for a label,
+ * and kept: the other fields are the same in each call. The list lives as long as the block.
+ * ERR_LIMIT: there are too many. ERR_CORRUPT: some series cannot be read; the list has the rest.
+ */
+#define BLOCK_FIRSTS_KEPT_MAX 16u
+struct block_firsts_of {
+	struct str label;
+	const struct str *kept; /* in order; at most BLOCK_FIRSTS_KEPT_MAX */
+	size_t kept_n;
+	struct str except; /* series of this name do not count */
+};
+struct block_first {
+	struct labels labels;
+	int64_t first_ns;
+};
+MUST_CHECK enum err_code block_firsts(struct block *b, const struct block_firsts_of *of,
+	const struct block_first **out, size_t *n, struct err *err);
+
+/*
  * Series that all matchers accept, by postings; regular expressions are tested over values. A
  * matcher about a label that a series lacks is passed where samples of its partition have it
  * (has_key), else tested with "".

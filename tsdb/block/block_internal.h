@@ -103,7 +103,11 @@ struct block {
 	bool spare_tried;
 	enum err_code spare_rc;
 	struct err spare_why;
+	struct mutex firsts_lock; /* guards firsts; held while a list is made */
+	struct block_firsts *firsts; /* lists that were asked for; they do not change */
 };
+
+void block_firsts_release(struct block *b); /* block_firsts.c */
 
 /* ---- meta.json, block_meta.c ---- */
 

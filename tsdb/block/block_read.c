@@ -358,6 +358,7 @@ static enum err_code block_read_open(const char *dir, struct range_source *from,
 		return err_set(err, ERR_NOMEM, "open block %s: out of memory", dir);
 	arena_init(&b->arena, 0);
 	mutex_init(&b->lock);
+	mutex_init(&b->firsts_lock);
 	b->cache = cache;
 	b->from = from;
 	if (!(b->dir = arena_strndup(&b->arena, dir, strlen(dir)))) {
@@ -399,6 +400,7 @@ void block_close(struct block *b)
 	table_close(b->rollups);
 	table_close(b->spare);
 	mutex_destroy(&b->lock);
+	block_firsts_release(b);
 	arena_release(&b->arena);
 	free(b);
 }

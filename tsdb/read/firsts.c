@@ -1,19 +1,20 @@
 #include <stdlib.h>
 
+#include "proto/annotation.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"
 
 /*
  * Since when there are series with a label. Sources come in the order of time, so most series of a
  * window are known from a block before it, and no row of theirs is looked for. What a block says of
- * a series has its first time; in a window it costs one seek. Symbols are not needed.
+ * a series has its first time, and a block keeps a list of them; in a window each costs one seek.
+ * Symbols are not needed.
  */
 
 #define LISTED 256u /* series of a window that are copied under its index's lock */
 
 struct visiting_firsts {
 	struct db_querier *q;
-	struct str label;
 	const struct db_firsts *visitor;
 	struct arena arena; /* the labels of a block's series */
 	struct chunk *chunk; /* made when first wanted */
@@ -28,7 +29,7 @@ static enum err_code firsts_canceled(struct err *err)
 static bool firsts_passes_over(
 	const struct visiting_firsts *v, const struct querier_source *s, struct labels labels)
 {
-	return !label_limits_admit(v->q->limits, labels) ||
+	return annotation_is(labels) || !label_limits_admit(v->q->limits, labels) ||
 		v->visitor->known(v->visitor->ctx, labels) <= s->min_ns;
 }
 
@@ -56,7 +57,7 @@ static enum err_code firsts_of_window_ids(
 		if (bits_reserve(ids, last) && bits_reserve(&lacking, last)) {
 			memcpy(ids->w, s->w->series.w, s->w->series.words * sizeof(*ids->w));
 			memcpy(lacking.w, s->w->series.w, s->w->series.words * sizeof(*ids->w));
-			series_lacking_locked(index, v->label, &lacking);
+			series_lacking_locked(index, v->visitor->label, &lacking);
 			series_keep_kind_locked(index, false, ids);
 			for (size_t w = 0; w < s->w->series.words; w++)
 				ids->w[w] &= ~lacking.w[w];
@@ -209,10 +210,13 @@ static enum err_code firsts_of_block_series(
 	return has ? to->take(to->ctx, of.labels, of.first_ns, err) : ERR_OK;
 }
 
-static enum err_code firsts_of_block(
+/* Series by series. */
+static enum err_code firsts_of_each(
 	struct visiting_firsts *v, struct querier_source *s, struct err *err)
 {
-	const struct matcher has_label = { .op = MATCH_NE, .name = v->label, .value = STR("") };
+	const struct matcher has_label = { .op = MATCH_NE,
+		.name = v->visitor->label,
+		.value = STR("") };
 	struct bits ids = { 0 };
 	enum err_code rc;
 	struct err why;
@@ -239,10 +243,46 @@ static enum err_code firsts_of_block(
 	return rc;
 }
 
-enum err_code db_visit_firsts(
-	struct db_querier *q, struct str label, const struct db_firsts *visitor, struct err *err)
+/* From what the block keeps. */
+static enum err_code firsts_of_kept(const struct visiting_firsts *v, const struct querier_source *s,
+	const struct block_first *list, size_t n, struct err *err)
 {
-	struct visiting_firsts v = { .q = q, .label = label, .visitor = visitor };
+	const struct db_firsts *to = v->visitor;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		if (list[i].first_ns <= v->q->max_ns && !firsts_passes_over(v, s, list[i].labels))
+			rc = to->take(to->ctx, list[i].labels, list[i].first_ns, err);
+	return rc;
+}
+
+/* What a block keeps knows nothing of deletions, nor of limits, nor where a window begins. */
+static enum err_code firsts_of_block(
+	struct visiting_firsts *v, struct querier_source *s, struct err *err)
+{
+	const struct block_firsts_of of = { v->visitor->label, v->visitor->kept, v->visitor->kept_n,
+		STR(ANNOTATION_NAME) };
+	const struct block_first *list = NULL;
+	enum err_code rc;
+	struct err why;
+	size_t n = 0;
+
+	if (v->q->limits || s->deleted_n || block_meta(s->b->block)->first_ns <= v->q->min_ns)
+		return firsts_of_each(v, s, err);
+	rc = block_firsts(s->b->block, &of, &list, &n, &why);
+	if (rc == ERR_LIMIT)
+		return firsts_of_each(v, s, err);
+	if (rc == ERR_CORRUPT)
+		querier_warn(v->q, s, &why);
+	else if (rc)
+		return err_copy(err, &why);
+	return firsts_of_kept(v, s, list, n, err);
+}
+
+enum err_code db_visit_firsts(
+	struct db_querier *q, const struct db_firsts *visitor, struct err *err)
+{
+	struct visiting_firsts v = { .q = q, .visitor = visitor };
 	enum err_code rc = ERR_OK;
 
 	arena_init(&v.arena, 0);

@@ -78,9 +78,9 @@ size_t db_querier_cuts(const struct db_querier *q, int64_t min_ns, int64_t max_n
  * series that lacks the label is out only where the matcher does not accept "" and no samples of
  * its job, in whatever epoch the window touches, have it: all epochs of a series are there, or
  * none. Else its samples are the caller's to test (promql/choose.c). Marks of time lines
- * (proto/annotation.h) are there only if a matcher of __name__ lists their name. Afterwards names of the
- * partitions are readable (strings, headers, label sets); stacks are once db_sum or db_rows gave
- * ids.
+ * (proto/annotation.h) are there only if a matcher of __name__ lists their name. Afterwards names
+ * of the partitions are readable (strings, headers, label sets); stacks are once db_sum or db_rows
+ * gave ids.
  */
 MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 	struct arena *a, struct db_series **out, size_t *out_n, struct err *err);
@@ -123,9 +123,14 @@ MUST_CHECK enum err_code db_visit_series(struct db_querier *q, unsigned kinds,
 /*
  * Since when there are series of profiles that have a label, by their own labels: from indexes,
  * without symbols, and without rows but where some were deleted. Windows and blocks come in the
- * order of time; in each, series come in no order, with the time of the first row there.
+ * order of time; in each, series come in no order, with the time of the first row there. Series
+ * that differ in other labels than `kept` may come as one, without the others. Marks of time lines
+ * are left out.
  */
 struct db_firsts {
+	struct str label;
+	const struct str *kept; /* in order, `label` among them; the same in each visit */
+	size_t kept_n; /* at most BLOCK_FIRSTS_KEPT_MAX */
 	/* The time of a row that makes later ones of such a series unwanted; INT64_MAX: none does. */
 	int64_t (*known)(void *ctx, struct labels labels);
 	/* Of the labels that `known` was asked for last. They are valid until the return. An error ends
@@ -134,7 +139,7 @@ struct db_firsts {
 	void *ctx;
 };
 MUST_CHECK enum err_code db_visit_firsts(
-	struct db_querier *q, struct str label, const struct db_firsts *v, struct err *err);
+	struct db_querier *q, const struct db_firsts *v, struct err *err);
 
 /*
  * Visits addresses in mappings that were stored without lines: all of the partitions in which

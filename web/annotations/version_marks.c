@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/map.h"
-#include "proto/annotation.h"
 
 /* In order. What is not here tells instances, places or kinds of one service apart. */
 static const struct str service_labels[] = {
@@ -24,8 +23,25 @@ static const struct str version_labels[] = {
 			STR("app_version"),
 		};
 
+/* All of these, in order. */
+static const struct str kept_labels[] = {
+	STR("app"),
+		STR("app_version"),
+			STR("cluster"),
+				STR("environment"),
+					STR("job"),
+						STR("namespace"),
+							STR("service"),
+								STR("service_name"),
+									STR("service_namespace"),
+										STR("service_version"),
+											STR("version"),
+										};
+
 #define SERVICE_LABELS (sizeof(service_labels) / sizeof(service_labels[0]))
 #define VERSION_LABELS (sizeof(version_labels) / sizeof(version_labels[0]))
+#define KEPT_LABELS (sizeof(kept_labels) / sizeof(kept_labels[0]))
+_Static_assert(KEPT_LABELS == SERVICE_LABELS + VERSION_LABELS, "the labels of both");
 
 struct version_service {
 	struct labels labels;
@@ -103,8 +119,6 @@ static int64_t version_marks_known(void *ctx, struct labels labels)
 	struct version_first first = { .version = labels_get(labels, service.label) };
 
 	v->service = v->first = MAP_NONE;
-	if (annotation_is(labels))
-		return INT64_MIN;
 	for (size_t i = 0; i < v->label; i++)
 		if (labels_has(labels, version_labels[i]))
 			return INT64_MIN;
@@ -205,15 +219,19 @@ enum err_code version_marks_add(const struct version_marks_options *o, struct ar
 	struct annotation_marks *to, struct err *err)
 {
 	struct versions v = { .o = o, .a = a, .seed = hash_seed() };
-	const struct db_firsts visitor = {
-		.known = version_marks_known, .take = version_marks_take, .ctx = &v
-	};
+	struct db_firsts visitor = { .kept = kept_labels,
+		.kept_n = KEPT_LABELS,
+		.known = version_marks_known,
+		.take = version_marks_take,
+		.ctx = &v };
 	enum err_code rc = ERR_OK;
 
 	map_init(&v.services_map);
 	map_init(&v.firsts_map);
-	for (; v.label < VERSION_LABELS && !rc; v.label++)
-		rc = db_visit_firsts(o->q, version_labels[v.label], &visitor, err);
+	for (; v.label < VERSION_LABELS && !rc; v.label++) {
+		visitor.label = version_labels[v.label];
+		rc = db_visit_firsts(o->q, &visitor, err);
+	}
 	if (!rc)
 		rc = versions_mark(&v, to, err);
 	map_release(&v.services_map);
