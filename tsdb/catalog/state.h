@@ -5,6 +5,7 @@
  * round):
  *   job->lock        one append per job at a time; delta bases
  *   numbers_lock     one append of numbers at a time
+ *   blocks_files     names in blocks/, and the small files that change (blocks.h)
  *   ids_lock         the file of ids
  *   partition->lock  symbols being made or loaded, stored symbols
  *   commit queue     rows that wait for their sync
@@ -12,6 +13,7 @@
  *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
  *   losses           the list of losses; nothing is taken while it is held
  *   inventory        the list of windows and blocks; nothing is taken while it is held
+ * No thread holds two of the first three.
  * In a union db->lock guards the list of members and their pins; no other lock is taken then.
  */
 #ifndef TSDB_CATALOG_STATE_H
