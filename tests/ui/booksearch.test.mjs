@@ -100,17 +100,46 @@ const ASKED = [
 	["external-url", "guides/alerts.html#put-it-in-force"],
 ];
 
-test("what people ask finds its part first or second, in the book of the tree", async (t) => {
+/** What somebody asks who wants to change the server: the first part that is found answers, and says this. */
+const NEWCOMERS = [
+	["what happens on kill -9", "contributors/architecture.html#what-happens-on-kill--9", /Nothing that was acknowledged is lost.*cuts it off/s],
+	["who frees this", "contributors/architecture.html#who-frees-this", /all of one query.*query_close\(\)/s],
+	["where do I add a column coding", "contributors/contributing.html#where-do-i-add-a-column-coding-a-flag-a-route", /coding_NAME\.c and a row of codings\[\]/],
+	["order of locks", "contributors/architecture.html#the-order-of-locks", /db->lock/],
+	["change a format", "contributors/releases.html#to-change-a-format", /Raise the version/],
+	["gdb", "contributors/debugging.html#gdb", /epimetheus\.debug/],
+];
+
+/** The index of the tree's book; undefined: its generated parts are not built. */
+async function treeIndex() {
 	const part = (name) => import(pathToFileURL(join(process.env.EPI_UI_DIR, "book", name)).href);
 	const [{ readBook }, { searchIndex }] = [await part("read.mjs"), await part("index.mjs")];
 	const parts = join(process.env.EPI_BUILD ?? join(TREE, "build"), "gen/book");
-	if (!existsSync(parts)) return t.skip("the generated parts are not built");
+	if (!existsSync(parts)) return undefined;
 	const book = readBook({ tree: TREE, parts });
 	assert.deepEqual(book.findings, []);
-	const entries = prepareIndex(JSON.parse(/^bookIndex\((.*)\);\n$/s.exec(searchIndex(book))[1]));
+	return JSON.parse(/^bookIndex\((.*)\);\n$/s.exec(searchIndex(book))[1]);
+}
+
+test("what people ask finds its part first or second, in the book of the tree", async (t) => {
+	const index = await treeIndex();
+	if (!index) return t.skip("the generated parts are not built");
+	const entries = prepareIndex(index);
 	for (const [query, url] of ASKED) {
 		const found = searchBook(entries, query).map((f) => f.url);
 		assert.ok(found.slice(0, 2).includes(url), `${query}: ${url} is not in ${found.slice(0, 4).join(", ")}`);
+	}
+});
+
+test("a newcomer's question is answered by the first part that is found", async (t) => {
+	const index = await treeIndex();
+	if (!index) return t.skip("the generated parts are not built");
+	const entries = prepareIndex(index);
+	for (const [query, url, says] of NEWCOMERS) {
+		assert.equal(searchBook(entries, query)[0]?.url, url, query);
+		const [page, anchor] = url.split("#");
+		const chapter = index.find((c) => c.url === page);
+		assert.match(chapter.parts.find((p) => p[1] === anchor)[2].join("\n"), says, query);
 	}
 });
 
