@@ -94,6 +94,8 @@ static enum err_code open_or_repair(
 		rc = head_open_repair(db, w, err);
 	} else if (rc) {
 		err_copy(err, why);
+	} else if (store_was_repaired(w->dir)) {
+		err_set(why, ERR_CORRUPT, "a start ended between its repair and the note of what was lost");
 	} else {
 		*why = (struct err){ 0 };
 	}
@@ -124,6 +126,17 @@ static enum err_code head_open_heal(
 		log_warn("tsdb", "small records were lost, and are there again", LOG_S("store", w->dir),
 			LOG_I("records", (int64_t)h.put), LOG_E(&h.why));
 	return ERR_OK;
+}
+
+/* What the repair lost is on the list. If that is not written, a later start looks again. */
+static void head_open_end_repair(struct db *db, struct window *w)
+{
+	struct err err;
+
+	if (db->o.read_only || !store_was_repaired(w->dir))
+		return;
+	if (losses_save(db->losses, &err) || store_end_repair(db->o.fs, w->dir, &err))
+		log_warn("tsdb", "repair not ended", LOG_S("store", w->dir), LOG_E(&err));
 }
 
 /* ---- after a put that failed ---- */
@@ -203,6 +216,7 @@ enum err_code head_reopen(struct db *db, struct window *w, enum err_code failed,
 	}
 	if ((rc = head_open_look_again(db, w, &repaired, &count, err)))
 		goto fail;
+	head_open_end_repair(db, w);
 	ship_reopened(db, w, &count, repaired.code != ERR_OK);
 	mutex_lock(&db->lock);
 	w->count = count;
@@ -420,6 +434,7 @@ enum err_code head_open_window(struct db *db, int64_t start_s, struct err *err)
 		window_free(db, w);
 		return rc;
 	}
+	head_open_end_repair(db, w);
 	/* Symbols that were lost are found by who needs them, but not which of them there were. */
 	if ((where = head_where(w, "%s", "")) && losses_has(db->losses, str_of(where)))
 		w->damaged = true;

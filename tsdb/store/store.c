@@ -2,15 +2,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <leveldb/c.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/fs.h"
 #include "base/map.h"
+#include "tsdb/store/store_internal.h"
 
 /*
  * Measured with rows of 0.5 to 2 KB: pages of 16 KiB keep the index of a window small and a scan
@@ -74,8 +72,7 @@ void *store_cache_leveldb(struct store_cache *c)
 	return cache;
 }
 
-/* Takes LevelDB's message over. */
-static enum err_code store_error_of(char *msg, const char *dir, struct err *err)
+enum err_code store_error_of(char *msg, const char *dir, struct err *err)
 {
 	enum err_code rc;
 
@@ -91,7 +88,7 @@ static enum err_code store_error_of(char *msg, const char *dir, struct err *err)
 	return rc;
 }
 
-static leveldb_options_t *store_make_options(struct store_cache *cache)
+leveldb_options_t *store_make_options(struct store_cache *cache)
 {
 	leveldb_options_t *o = leveldb_options_create();
 
@@ -276,48 +273,6 @@ void store_set_identity(struct store *s, uint64_t identity)
 const char *store_dir(const struct store *s)
 {
 	return s->dir;
-}
-
-/* LevelDB's repair does not sync the MANIFEST it writes, nor the directory. */
-static enum err_code store_sync_all(const char *dir, struct err *err)
-{
-	struct fs *fs = &fs_posix;
-	struct arena a;
-	struct str *names;
-	enum err_code rc;
-	struct stat st;
-	size_t n;
-
-	arena_init(&a, 0);
-	rc = fs_list(dir, &a, &names, &n, err);
-	for (size_t i = 0; !rc && i < n; i++) {
-		char *path = path_join(&a, str_of(dir), names[i]);
-		int fd;
-
-		if (!path)
-			rc = arena_fail(&a, "repair", err);
-		else if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-			!(rc = fs->ops->open(fs, path, O_RDONLY, 0, &fd, err))) {
-			rc = fs->ops->sync(fs, fd, err);
-			close(fd);
-		}
-	}
-	arena_release(&a);
-	return rc ? rc : fs->ops->sync_dir(fs, dir, err);
-}
-
-enum err_code store_repair(const char *dir, struct err *err)
-{
-	leveldb_options_t *o = store_make_options(NULL);
-	char *msg = NULL;
-	enum err_code rc = store_set_foreign_aside(dir, err);
-
-	if (!rc)
-		leveldb_repair_db(o, dir, &msg);
-	leveldb_options_destroy(o);
-	if (!rc && !(rc = store_error_of(msg, dir, err)))
-		rc = store_sync_all(dir, err);
-	return rc;
 }
 
 /* ---- records ---- */

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct fs;
 struct store;
 struct store_batch;
 struct store_snapshot;
@@ -70,9 +71,14 @@ const char *store_dir(const struct store *s);
  * wrong table, or one whose end cannot be read. */
 MUST_CHECK enum err_code store_check_tables(struct store *s, struct err *err);
 char *store_property(struct store *s, const char *name); /* LevelDB's; free() it; NULL: none */
-/* Repairs a closed store that does not open; it keeps all that could be read. What is no table of a
- * store, whatever its name, goes to DIR/lost first. */
+/*
+ * Repairs a closed store that does not open; it keeps all that could be read. What is no table of a
+ * store, whatever its name, goes to DIR/lost first. Until store_end_repair the directory says that
+ * it was repaired, also after a crash: what is missing may be on no list yet.
+ */
 MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
+bool store_was_repaired(const char *dir);
+MUST_CHECK enum err_code store_end_repair(struct fs *fs, const char *dir, struct err *err);
 MUST_CHECK enum err_code store_set_foreign_aside(const char *dir, struct err *err);
 /* ERR_CORRUPT: a log or table has a name at which LevelDB would abort. */
 MUST_CHECK enum err_code store_check_names(const char *dir, struct err *err);

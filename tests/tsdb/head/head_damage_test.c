@@ -17,6 +17,7 @@
 #include "tests/wait.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
+#include "tsdb/store/store.h"
 
 #define WINDOW_S 1000
 #define WINDOWS 2
@@ -329,16 +330,21 @@ TEST(directories_of_windows_are_removed)
 
 /* ---- damage that is met while the database is open ---- */
 
-static bool put(struct fixture *f, int64_t ts_s)
+static bool put_of(struct fixture *f, int64_t ts_s, int64_t seed)
 {
 	struct arena a;
 	enum err_code rc;
 
 	arena_init(&a, 0);
 	rc = append_wait(f->db, labels_of(&a, "p", "a", "1"), ts_s * SEC, SEC,
-		profile_random(&a, (uint64_t)ts_s), NULL, false, NULL, &f->err);
+		profile_random(&a, (uint64_t)seed), NULL, false, NULL, &f->err);
 	arena_release(&a);
 	return rc == ERR_OK;
+}
+
+static bool put(struct fixture *f, int64_t ts_s)
+{
+	return put_of(f, ts_s, ts_s);
 }
 
 static size_t rows_between(struct fixture *f, int64_t from_s, int64_t to_s, bool *warned)
@@ -468,6 +474,42 @@ TEST(a_table_of_a_block_in_a_windows_place)
 		buf_release(&bytes);
 		fixture_close(&f);
 	}
+}
+
+/* A start that was killed when LevelDB had repaired the store, before the loss was on the list: the
+ * repaired store opens, its last batch is there, and so are all symbols. The next start finds the
+ * rows that are missing. */
+TEST(a_start_is_killed_between_repair_and_loss)
+{
+	struct fixture f;
+	char *dir, *table = NULL;
+	struct str *names;
+	bool warned;
+	size_t n;
+
+	REQUIRE(fixture_open(&f));
+	f.o.retention_ns = 0;
+	for (int ts = 1; ts <= 20; ts++) { /* two tables; the second has no symbols */
+		REQUIRE(put_of(&f, ts, ts % 10));
+		REQUIRE(ts % 10 || fixture_reopen(&f));
+	}
+	REQUIRE(put_of(&f, 21, 1)); /* in the log */
+	db_close(f.db);
+	f.db = NULL;
+	dir = arena_printf(&f.arena, "%s/head/0", f.dir);
+	REQUIRE_OK(fs_list(dir, &f.arena, &names, &n, &f.err), &f.err);
+	for (size_t i = 0; i < n; i++)
+		if (str_has_suffix(names[i], STR(".ldb")))
+			table = path_join(&f.arena, str_of(dir), names[i]);
+	REQUIRE(table && unlink(table) == 0);
+	REQUIRE_OK(store_repair(dir, &f.err), &f.err);
+	for (int start = 0; start < 3; start++) {
+		REQUIRE(fixture_reopen(&f));
+		CHECK_INT(rows_of(&f, &warned), 11);
+		CHECK(warned);
+		CHECK_INT(losses_open_n(f.db->losses), 1);
+	}
+	fixture_close(&f);
 }
 
 /* LevelDB numbers its files from 1, and aborts at this name. */
