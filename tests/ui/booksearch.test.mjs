@@ -102,7 +102,7 @@ const ASKED = [
 
 /** What somebody asks who wants to change the server: the first part that is found answers, and says this. */
 const NEWCOMERS = [
-	["what happens on kill -9", "contributors/architecture.html#what-happens-on-kill--9", /Nothing that was acknowledged is lost.*cuts it off/s],
+	["what happens on kill -9", "contributors/architecture.html#what-happens-on-kill--9", /Nothing that was acknowledged is lost.*torn batch/s],
 	["who frees this", "contributors/architecture.html#who-frees-this", /all of one query.*query_close\(\)/s],
 	["where do I add a column coding", "contributors/contributing.html#where-do-i-add-a-column-coding-a-flag-a-route", /coding_NAME\.c and a row of codings\[\]/],
 	["order of locks", "contributors/architecture.html#the-order-of-locks", /db->lock/],
