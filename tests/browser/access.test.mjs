@@ -173,7 +173,7 @@ const SCREENS = [
 	["export menu", on({}), opened("Export", ".menu-items"), ".menu-items"],
 	["list of keys", on({}), async (page) => {
 		await flameReady(page);
-		await page.keyboard.press("k");
+		await page.keyboard.press("?");
 		await page.getByRole("dialog", { name: "Keys" }).waitFor();
 	}, "dialog"],
 	["Compare", `compare?${new URLSearchParams({

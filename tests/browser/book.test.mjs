@@ -137,7 +137,7 @@ test("keys of the search: arrows choose, Escape closes and clears, no hit says s
 	assert.deepEqual(problems, []);
 });
 
-test("? and the button beside the keys open the chapter of the view, the menu the book", async (t) => {
+test("d and the link beside the keys open the chapter of the view, the menu the book", async (t) => {
 	const { page, problems } = await openPage(t, `${server.base}services`);
 	const context = page.context();
 	const opens = async (act, path) => {
@@ -145,7 +145,7 @@ test("? and the button beside the keys open the chapter of the view, the menu th
 		await comes(() => tab.url(), server.base + path);
 		await tab.close();
 	};
-	const key = () => page.keyboard.press("?");
+	const key = () => page.keyboard.press("d");
 	const arrive = (title) => page.waitForFunction((text) => document.title.startsWith(text), title);
 	await arrive("Services");
 	await opens(key, "docs/start/services.html");

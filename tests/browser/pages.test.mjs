@@ -178,12 +178,14 @@ const focused = (page) =>
 test("keys: help, search, and from page to page", async (t) => {
 	const { page, problems } = await openPage(t, `${FLEET}status`);
 	await page.getByRole("heading", { name: "Runtime" }).waitFor();
-	await page.keyboard.press("k");
+	await page.keyboard.press("k"); // no key of the page
+	assert.equal(await page.getByRole("dialog").count(), 0);
+	await page.keyboard.press("?");
 	const dialog = page.getByRole("dialog", { name: "Keys" });
 	await dialog.waitFor();
 	for (const [keys, what] of [
-		["?", "the chapter of this view"],
-		["k", "this list"],
+		["?", "this list"],
+		["d", "the chapter of this view"],
 		["q", "to the query"],
 		["gg", "to the flame graph"],
 		["t", "to the table"],
@@ -197,8 +199,13 @@ test("keys: help, search, and from page to page", async (t) => {
 	await page.keyboard.press("s");
 	assert.ok(await dialog.isVisible(), "keys do not reach the page behind the dialog");
 	await shot(page, "help");
-	await page.keyboard.press("Escape");
+	const chapter = await dialog.getByRole("link", { name: "Docs of this view" }).getAttribute("href");
+	assert.equal(chapter, "docs/operate/disk.html");
+	await page.keyboard.press("?");
 	await dialog.waitFor({ state: "detached" });
+	const docs = page.context().waitForEvent("page");
+	await page.keyboard.press("d");
+	await (await docs).waitForURL(`${FLEET}${chapter}`);
 
 	for (const [key, path, title] of [
 		["s", "services", "Services"],
@@ -215,8 +222,8 @@ test("keys: help, search, and from page to page", async (t) => {
 	}
 	await page.keyboard.press("/");
 	assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), FILTER);
-	await page.keyboard.type("gk?/x");
-	await addressHas(page, { filter: "gk?/x" }); // what is typed is text
+	await page.keyboard.type("gd?/x");
+	await addressHas(page, { filter: "gd?/x" }); // what is typed is text
 	assert.equal(await page.getByRole("dialog").count(), 0);
 	assert.deepEqual(problems, []);
 });

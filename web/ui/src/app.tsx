@@ -193,15 +193,15 @@ export function App() {
 					href={chapter}
 					target="_blank"
 					rel="noopener"
-					title="Docs of this view (?)"
-					aria-label="Docs of this view"
+					title="Docs of this view (d)"
+					aria-label="Help: docs of this view"
 				>
-					?
+					Help
 				</a>
 				<button
 					type="button"
 					class="quiet keys"
-					title="Keys (k)"
+					title="Keys (?)"
 					aria-label="Keys"
 					aria-haspopup="dialog"
 					onClick={() => setHelp(true)}
@@ -215,7 +215,7 @@ export function App() {
 			<DropAnywhere />
 			{ready && <LazyPage key={page.path} load={page.load} onShown={onShown} />}
 			{ready && params.get("alert") && <LazyPage load={DRAWER} />}
-			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
+			{help && <Help jumps={JUMP_KEYS} chapter={chapter} onClose={() => setHelp(false)} />}
 		</div>
 	);
 }

@@ -11,6 +11,7 @@ export interface Keys {
 	jumps: Record<string, string>;
 	go(path: string): void;
 	list(): void;
+	/** Opens the chapter of the view. */
 	docs(): void;
 	/** Shows graph and table, if the page has both. */
 	showBoth(): void;
@@ -82,8 +83,8 @@ export function usePageKeys(keys: Keys): void {
 			jumping = 0;
 			if (to !== undefined) go(to);
 			else if (part) goToPart(part, showBoth);
-			else if (e.key === "?") docs();
-			else if (e.key === "k") list();
+			else if (e.key === "?") list();
+			else if (e.key === "d") docs();
 			else if (e.key === "g") jumping = performance.now() + JUMP_MS;
 			else if (e.key === "f") {
 				if (!pressFullScreen()) return;
@@ -102,8 +103,8 @@ const PLACES: [title: string, entries: Entry[]][] = [
 	[
 		"Everywhere",
 		[
-			["?", "the chapter of this view, in a new tab"],
-			["k", "this list"],
+			["?", "this list"],
+			["d", "the chapter of this view, in a new tab"],
 			["/", "search, filter, or the query"],
 			["Enter or Shift Enter", "in the search: the next, the previous match"],
 			["q", "to the query"],
@@ -210,7 +211,7 @@ function Place({ title, entries }: { title: string; entries: Entry[] }) {
 }
 
 /** A modal dialog: the browser keeps the focus in it and restores it afterwards. */
-export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
+export function Help({ jumps, chapter, onClose }: { jumps: Entry[]; chapter: string; onClose(): void }) {
 	const ref = useRef<HTMLDialogElement>(null);
 	useEffect(() => attached(ref).showModal(), []);
 	return (
@@ -220,11 +221,14 @@ export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
 			aria-labelledby="help-title"
 			onClose={onClose}
 			onClick={(e) => e.target === ref.current && ref.current?.close()}
-			onKeyDown={(e) => e.key === "k" && attached(ref).close()}
+			onKeyDown={(e) => e.key === "?" && attached(ref).close()}
 		>
 			<div class="help-body">
 				<div class="panel-head">
 					<h2 id="help-title">Keys</h2>
+					<a href={chapter} target="_blank" rel="noopener">
+						Docs of this view
+					</a>
 					<span class="spacer" />
 					<button
 						type="button"
