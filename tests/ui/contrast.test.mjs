@@ -61,6 +61,8 @@ const WRITTEN = {
 	more: [...SURFACES, "more-bar"],
 	less: [...SURFACES, "less-bar"],
 	warn: [...SURFACES, "warn-soft"],
+	mark: ["panel", "raised"],
+	"mark-text": ["mark"],
 	...Object.fromEntries(
 		"function keyword label string number operator comment"
 			.split(" ")

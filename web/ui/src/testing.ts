@@ -21,6 +21,7 @@ export * as group from "./result/group";
 export * as labels from "./query/labels";
 export * as language from "./query/language";
 export * as levels from "./result/levels";
+export * as marks from "./marks/marks";
 export * as measured from "./query/measured";
 export * as outline from "./result/outlinerows";
 export * as query from "./query/query";

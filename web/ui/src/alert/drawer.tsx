@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Chart } from "../chart/chart";
 import { largestValue } from "../chart/series";
 import type { PlotFrame } from "../chart/plot";
+import { useMarks } from "../marks/usemarks";
 import { alertAs } from "../query/edit";
 import { type Against, againstVersion, withoutVersions } from "../query/versions";
 import { QueryBar } from "../query/querybar";
@@ -68,6 +69,7 @@ function useDrawer(close: () => void) {
 function DayPlot({ of }: { of: DraftState }) {
 	const { past, unit, window: win, over, fired, move } = of;
 	const [frame, setFrame] = useState<PlotFrame | null>(null);
+	const marks = useMarks(of.draft.expr, win, 0);
 	const [held, setHeld] = useState<number | null>(null);
 	const top = Math.max(largestValue(past.lines, unit.chart.factor), over * unit.chart.factor * ABOVE);
 	const same = (a: PlotFrame, b: PlotFrame) => (Object.keys(a) as (keyof PlotFrame)[]).every((k) => a[k] === b[k]);
@@ -82,6 +84,7 @@ function DayPlot({ of }: { of: DraftState }) {
 				yMax={held ?? top}
 				label="The past day"
 				debugName="chart-alert"
+				marks={marks}
 				empty={past.known ? "No data in the past day" : undefined}
 				onSelect={() => undefined}
 				onFrame={(f) => setFrame((was) => (was && same(was, f) ? was : f))}

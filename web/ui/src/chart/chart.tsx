@@ -5,6 +5,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Labels } from "../shared/api";
+import { type MarksPlace, MarkFlags, MarksSaid } from "../marks/markflags";
+import type { ShownMarks } from "../marks/usemarks";
 import { publish } from "../shared/debug";
 import { attached } from "../shared/must";
 import { useTheme } from "../shared/theme";
@@ -56,6 +58,8 @@ export interface ChartProps {
 	onOut?(): void;
 	/** Called with the place of the lines after each drawing. */
 	onFrame?(frame: PlotFrame): void;
+	/** Deploys in the window. */
+	marks?: ShownMarks;
 	/** What lies over the lines. */
 	children?: ComponentChildren;
 }
@@ -160,6 +164,18 @@ function useResize(
 	}, [box, plot, height]);
 }
 
+/** The place of the lines in the box of the chart, the same object while it is the same. */
+function usePlace(): [MarksPlace | null, (frame: PlotFrame) => void] {
+	const [place, set] = useState<MarksPlace | null>(null);
+	const keep = ({ left, top, width, height }: PlotFrame) =>
+		set((was) =>
+			was && was.left === left && was.top === top && was.width === width && was.height === height
+				? was
+				: { left, top, width, height },
+		);
+	return [place, keep];
+}
+
 /** uPlot keeps the highlighted line there. */
 type Focusable = { _focus?: boolean | null };
 
@@ -194,6 +210,7 @@ export function Chart(props: ChartProps) {
 	const latest = useRef(props);
 	latest.current = props;
 	const [focused, setFocused] = useState(-1);
+	const [place, setPlace] = usePlace();
 	const summary = useId();
 
 	const zone = zonesOf(win);
@@ -216,7 +233,11 @@ export function Chart(props: ChartProps) {
 			select: (a, b, zoom) => latest.current.onSelect(a, b, zoom),
 			focus: setFocused,
 			cursor: (i) => (cursor.current = i),
-			frame: (f) => latest.current.onFrame?.({ ...f, left: f.left + el.offsetLeft }),
+			frame: (f) => {
+				const frame = { ...f, left: f.left + el.offsetLeft };
+				setPlace(frame);
+				latest.current.onFrame?.(frame);
+			},
 		});
 		const u = new uPlot(options, [data.times, ...drawn] as uPlot.AlignedData, el);
 		plot.current = u;
@@ -249,12 +270,14 @@ export function Chart(props: ChartProps) {
 				onBlur={() => at >= 0 && show(-1)}
 				{...presses}
 			/>
+			{props.marks && place && <MarkFlags shown={props.marks} window={win} place={place} />}
 			{props.children}
 			{steps.length === 0 && props.empty && <div class="chart-empty">{props.empty}</div>}
 			<ul class="visually-hidden chart-summary" id={summary}>
 				{describeChart(data, unit, step).map((text) => (
 					<li key={text}>{text}</li>
 				))}
+				{props.marks && <MarksSaid marks={props.marks.marks} window={win} />}
 			</ul>
 			{data.labels.length > 1 && (
 				<Legend

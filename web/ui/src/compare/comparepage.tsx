@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { type OpenedFile, openedSides } from "../files/contents";
 import { FilesPanel } from "../files/filespanel";
 import { OpenAround, OpenButton, useOpening } from "../files/openfile";
+import { useMarks } from "../marks/usemarks";
 import { alertOn } from "../query/edit";
 import {
 	aboutFromParams,
@@ -122,6 +123,11 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		base: useSideChart(drawn(base), sides.base, known, interval, tick),
 		new: useSideChart(drawn(next), sides.next, known, interval, tick),
 	};
+	// With the same window and selection both sides have the same marks.
+	const marks = useMarks(drawn(base), charts.base.window, tick);
+	const { start, end } = charts.new.window;
+	const same = base === next && start === charts.base.window.start && end === charts.base.window.end;
+	const newMarks = useMarks(same ? "" : drawn(next), charts.new.window, tick);
 	const yMax = sharedScale(charts.base, charts.new);
 	// The next press moves a chosen point.
 	const takes = picking || sides.point !== null;
@@ -137,6 +143,7 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		kind,
 		yMax,
 		chart: charts[kind],
+		marks: kind === "base" || same ? marks : newMarks,
 		window: win,
 		onWindow: (w: Window) => changed(choose(sides, w)),
 		onPoint: takes ? onPoint : undefined,

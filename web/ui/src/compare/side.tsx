@@ -2,6 +2,7 @@
 import { Chart } from "../chart/chart";
 import { largestValue } from "../chart/series";
 import { type ChartData, useChart } from "../chart/usechart";
+import type { ShownMarks } from "../marks/usemarks";
 import { chartQuery, withRate } from "../query/query";
 import { findSelectors } from "../query/read";
 import { type ProfileType, resolveType } from "../shared/api";
@@ -52,6 +53,7 @@ export interface SideProps {
 	kind: SideKind;
 	window: Window;
 	chart: ChartData;
+	marks: ShownMarks;
 	yMax: number | undefined;
 	onWindow(w: Window): void;
 	/** A press on the chart chooses a point, if given. */
@@ -86,6 +88,7 @@ export function SidePanel(props: SideProps) {
 					window={chart.window}
 					step={chart.step}
 					mark={win}
+					marks={props.marks}
 					height={62}
 					color={SIDE_COLORS[theme][kind]}
 					yMax={props.yMax}

@@ -6,6 +6,7 @@ import { comparableQuery, compareBefore, comparePoint, compareRange } from "../c
 import { ungrouped } from "../query/edit";
 import { BY_FUNCTION } from "../query/groupby";
 import { withMatcher } from "../query/query";
+import type { ShownMarks } from "../marks/usemarks";
 import type { QueryKind } from "../query/types";
 import type { Labels } from "../shared/api";
 import { Segmented } from "../shared/fields";
@@ -48,6 +49,7 @@ export interface TimeProps {
 
 export interface ChartPanelProps extends TimeProps {
 	chart: CostChart;
+	marks: ShownMarks;
 	stacked: boolean;
 }
 
@@ -254,6 +256,7 @@ export function ChartPanel(p: ChartPanelProps) {
 					step={chart.step}
 					stacked={p.stacked && p.kind !== "costs"}
 					mark={p.context ? mark : undefined}
+					marks={p.marks}
 					label={`Cost over time, ${chart.unit.label}`}
 					empty={loaded.answer ? NOTHING_DRAWN : ""}
 					meanOf={chart.rates?.words}

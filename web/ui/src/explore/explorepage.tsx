@@ -5,6 +5,7 @@ import { lineColors } from "../chart/linecolors";
 import { parseMatch, sinceFromParams } from "../query/measured";
 import { compareParts } from "../compare/sides";
 import { compareFiles, fileAlone, type OpenedFile } from "../files/contents";
+import { useMarks } from "../marks/usemarks";
 import { regrouped, ungrouped } from "../query/edit";
 import { fileQuery, filesOf, hasFiles } from "../query/files";
 import { BY_FUNCTION } from "../query/groupby";
@@ -176,7 +177,13 @@ function useAnswer(ask: ExploreAsk, types: Loaded<ProfileType[]>, tick: number) 
 		ready: types.answer !== null || types.error !== null,
 		tick,
 	});
-	return { interval, sent, times, loaded, asked, own, kind, named, chart, heat, heatmap };
+	const marks = useMarks(
+		chart.sent || heatmap ? query : "",
+		heatmap ? (context?.window ?? win) : chart.window,
+		tick,
+		kind !== "costs" || guessKind(query) !== "selector",
+	);
+	return { interval, sent, times, loaded, asked, own, kind, named, chart, heat, heatmap, marks };
 }
 
 type Answered = ReturnType<typeof useAnswer>;
@@ -324,6 +331,7 @@ export function Explore() {
 					<HeatChart
 						{...ask}
 						state={heat}
+						marks={answer.marks}
 						kind={kind}
 						window={ask.win}
 						interval={answer.interval ?? 15}
@@ -334,6 +342,7 @@ export function Explore() {
 					<ChartPanel
 						{...ask}
 						chart={chart}
+						marks={answer.marks}
 						kind={kind}
 						stacked={params.get("stack") === "1"}
 						window={ask.win}

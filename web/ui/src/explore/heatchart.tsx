@@ -3,6 +3,7 @@
 import { HeatPanel } from "../heat/heatpanel";
 import { type HeatState, type CellOpening, useHeat } from "../heat/useheat";
 import { groupLabels, ungrouped } from "../query/edit";
+import type { ShownMarks } from "../marks/usemarks";
 import type { QueryKind } from "../query/types";
 import type { ProfileType } from "../shared/api";
 import { FoldButton } from "../shared/layout";
@@ -37,7 +38,7 @@ const opened = (params: URLSearchParams, { query, largest }: CellOpening) => ({
 	...(["table", "tree"].includes(params.get("view") ?? "") ? { view: null } : {}),
 });
 
-export function HeatChart(p: TimeProps & { state: HeatState; params: URLSearchParams }) {
+export function HeatChart(p: TimeProps & { state: HeatState; marks: ShownMarks; params: URLSearchParams }) {
 	const { context, window: win, range, state, params, patch } = p;
 	const { open, zoom } = moves(p);
 	const back = context ?? { window: win, back: range };
@@ -59,6 +60,7 @@ export function HeatChart(p: TimeProps & { state: HeatState; params: URLSearchPa
 			state={state}
 			window={back.window}
 			mark={context ? win : null}
+			marks={p.marks}
 			tools={
 				<>
 					<ChartTools patch={patch} drawing="heatmap" />

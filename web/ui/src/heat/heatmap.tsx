@@ -1,13 +1,15 @@
 // The heatmap as a component: canvas, pointer, keys, what is under them in words, the scale.
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { MarkFlags, MarksSaid } from "../marks/markflags";
+import type { ShownMarks } from "../marks/usemarks";
 import { publish } from "../shared/debug";
 import { attached, must } from "../shared/must";
 import { useTheme } from "../shared/theme";
 import { formatClock, type Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
-import { HeatCanvas } from "./canvas";
+import { covered, HeatCanvas } from "./canvas";
 import { cellWords, describeHeat, type Heat, movedCell, spokenCell, valueWords } from "./cells";
-import { boxOf, cellAt } from "./grid";
+import { boxOf, cellAt, type Grid } from "./grid";
 import { gradient } from "./palette";
 import "./heat.css";
 
@@ -18,6 +20,8 @@ export interface HeatmapProps {
 	sent: string;
 	/** An open part of the window. */
 	mark: Window | null;
+	/** Deploys in the window. */
+	marks: ShownMarks;
 	/** A click on a cell with a profile, or Enter. */
 	onOpen(cell: number): void;
 	/** A drag over a part of the window; `zoom` if Shift is held. */
@@ -108,8 +112,12 @@ function useSelected(heat: Heat): [number, (cell: number) => void] {
 	];
 }
 
-/** Creates the canvas for the lifetime of the component, and draws what changes. */
-function useCanvas(p: HeatmapProps, at: { current: HTMLCanvasElement | null }): HeatCanvasRef {
+/** Creates the canvas for the lifetime of the component, and draws what changes. Gives the place of the cells too. */
+function useCanvas(
+	p: HeatmapProps,
+	at: { current: HTMLCanvasElement | null },
+): [HeatCanvasRef, Grid | null] {
+	const [grid, setGrid] = useState<Grid | null>(null);
 	const theme = useTheme();
 	const drawn = useRef<HeatCanvas | null>(null);
 	const latest = useRef(p);
@@ -121,6 +129,7 @@ function useCanvas(p: HeatmapProps, at: { current: HTMLCanvasElement | null }): 
 		drawn.current = c;
 		const fit = () => {
 			c.resize(box.clientWidth);
+			setGrid(c.grid);
 			latest.current.onWidth(box.clientWidth);
 		};
 		const observer = new ResizeObserver(fit);
@@ -133,11 +142,12 @@ function useCanvas(p: HeatmapProps, at: { current: HTMLCanvasElement | null }): 
 	}, [at]);
 	const clock = formatClock(p.heat.times[0]); // it changes with the zone that is shown
 	// biome-ignore lint/correctness/useExhaustiveDependencies: the mark by its ends, which are drawn
-	useLayoutEffect(
-		() => attached(drawn).setContent({ heat: p.heat, theme, mark: p.mark }),
-		[p.heat, theme, p.mark?.start, p.mark?.end, clock],
-	);
-	return drawn;
+	useLayoutEffect(() => {
+		const c = attached(drawn);
+		c.setContent({ heat: p.heat, theme, mark: p.mark });
+		setGrid(c.grid);
+	}, [p.heat, theme, p.mark?.start, p.mark?.end, clock]);
+	return [drawn, grid];
 }
 
 /** The heatmap as drawn, for tests: a canvas cannot be read. */
@@ -229,12 +239,14 @@ const HOW =
 	"Heatmap of single profiles over time. Arrow keys walk, beginning at the hottest cell, " +
 	"Page up and Page down go ten columns, Enter opens the flame graph of the profile.";
 
+const cellsPlace = ({ left, width, rows, rowHeight }: Grid) => ({ left, top: 0, width, height: rows * rowHeight });
+
 export function Heatmap(p: HeatmapProps) {
 	const { heat, unit } = p;
 	const at = useRef<HTMLCanvasElement>(null);
 	const spot = useRef<SetSpot>(() => {});
 	const [selected, select] = useSelected(heat);
-	const drawn = useCanvas(p, at);
+	const [drawn, grid] = useCanvas(p, at);
 	const on = usePointer(p, drawn, spot);
 	usePublished(p, drawn, selected);
 	useEffect(() => attached(drawn).setMarks({ selected }), [drawn, selected]);
@@ -268,6 +280,7 @@ export function Heatmap(p: HeatmapProps) {
 					onBlur={() => select(-1)}
 					{...on}
 				/>
+				{grid && <MarkFlags shown={p.marks} window={covered(heat)} place={cellsPlace(grid)} />}
 				<Tip {...{ heat, unit, selected }} bind={spot} canvas={drawn} />
 			</div>
 			<div class="visually-hidden" aria-live="polite">
@@ -279,6 +292,7 @@ export function Heatmap(p: HeatmapProps) {
 					{words.slice(1).map((text) => (
 						<li key={text}>{text}</li>
 					))}
+					<MarksSaid marks={p.marks.marks} window={covered(heat)} />
 				</ul>
 			</div>
 			<Scale heat={heat} unit={unit} />

@@ -2,6 +2,7 @@
 // hottest cell, and the query of the cells.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import type { ShownMarks } from "../marks/usemarks";
 import { useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
 import { attached } from "../shared/must";
@@ -17,6 +18,8 @@ export interface HeatPanelProps {
 	window: Window;
 	/** An open part of the window. */
 	mark: Window | null;
+	/** Deploys in the window. */
+	marks: ShownMarks;
 	/** At the right of the head. */
 	tools: ComponentChildren;
 	/** Below the heatmap. */
@@ -125,6 +128,7 @@ export function HeatPanel(p: HeatPanelProps) {
 							unit={shown.unit}
 							sent={shown.sent}
 							mark={p.mark}
+							marks={p.marks}
 							onOpen={open}
 							onSelect={p.onSelect}
 							onWidth={state.measure}
