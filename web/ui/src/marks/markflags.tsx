@@ -37,12 +37,10 @@ const TIP_MAX_PX = 340;
 
 /** What a mark is: a link in a list, else text that the flag itself says. */
 function MarkText({ mark, href }: { mark: TimeMark; href: string | null }) {
-	const labels = markLabels(mark);
 	const text = (
 		<>
 			<b>{markTitle(mark)}</b>
-			<span>{markTime(mark)}</span>
-			{labels && <span>{labels}</span>}
+			<span>{[markTime(mark), markLabels(mark)].filter(Boolean).join(" · ")}</span>
 		</>
 	);
 	return href === null ? text : <a href={href} title={markAction(mark)}>{text}</a>;
