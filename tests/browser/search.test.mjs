@@ -39,7 +39,7 @@ after(async () => {
  * main calls 6,000 functions, every second of which calls main.alloc, and one that is large. Two that cost
  * least call main.needle, the lighter one by two steps.
  */
-function wide(factor) {
+function wide(factor, time = Date.now() - 15000) {
 	const functions = ["main.main", "main.big", "main.alloc", "main.needle", "main.step1", "main.step2"].map((name) => ({ name }));
 	const [main, big, alloc, needle, step1, step2] = functions.keys();
 	const samples = [{ stack: [main, big], value: 5000 * factor * MS }];
@@ -50,7 +50,7 @@ function wide(factor) {
 		if (i === 100) samples.push({ stack: [main, at, needle], value: 2 * MS });
 		if (i === 102) samples.push({ stack: [main, at, step1, step2, needle], value: 1 * MS });
 	}
-	return cpuProfile({ functions, samples });
+	return cpuProfile({ functions, samples, time });
 }
 
 async function open(t, args, before) {
@@ -234,4 +234,27 @@ test("while the server searches the old share is dimmed, and a newer search ends
 	await field(page).fill("(?!a)b");
 	await page.locator(".search-info", { hasText: "not a regexp" }).waitFor();
 	assert.match(await page.locator(".search-info").getAttribute("title"), /invalid perl operator/);
+});
+
+test("in a difference, rows beyond the loaded ones have their cost in Base", async (t) => {
+	// Of `twice` each cost is twice that of `wide`.
+	for (const ago of [15000, 40000])
+		await push(server.base, { name: "process_cpu", job: "twice" }, wide(1, Date.now() - ago));
+	const args = { new: 'cpu{job="twice"}', base: QUERY, range: "1h", shift: "0", view: "table" };
+	// A table of a difference loads 50,000 rows; here it loads 3.
+	const fewer = (page) =>
+		page.route("**/api/v1/query?*", (r) =>
+			r.continue({ url: r.request().url().replace("query=top%2850000%2C", "query=top%283%2C") }),
+		);
+	const path = `compare?${new URLSearchParams({ ...args, search: "main\\.(f100|needle|step1)$" })}`;
+	const { page, problems } = await openPage(t, server.base + path, { before: fewer });
+	const cells = async (name) => {
+		const row = page.locator(".vtable-body > [role=row]", { hasText: name });
+		await row.waitFor();
+		return (await row.locator("[role=gridcell]").allInnerTexts()).slice(1, 4);
+	};
+	await comes(() => cells("f100"), ["10 ms", "20 ms", "+10 ms"], "f100 in Base, in New, and the difference");
+	assert.deepEqual(await cells("needle"), ["3 ms", "6 ms", "+3 ms"]);
+	assert.deepEqual(await cells("step1"), ["0 s", "0 s", "0 s"]);
+	assert.deepEqual(problems, []);
 });

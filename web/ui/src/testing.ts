@@ -1,5 +1,6 @@
 // The modules that need no browser, for the unit tests.
 export * as api from "./shared/api";
+export * as bases from "./result/bases";
 export * as blame from "./verdict/blame";
 export * as candidates from "./query/candidates";
 export * as cluster from "./cluster/cluster";

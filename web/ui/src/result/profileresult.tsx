@@ -16,6 +16,7 @@ import { counted, nothingCounted } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
 import { openSource } from "../source/source";
 import { SourceView } from "../source/view";
+import type { Bases } from "./bases";
 import { ExportMenu } from "./export";
 import { labelNames } from "./group";
 import { GroupLegend } from "./grouplegend";
@@ -30,7 +31,6 @@ import { selectedName, UnnamedNote } from "./unnamednote";
 import type { SearchAnswer } from "./usefound";
 import { VerdictPanel } from "../verdict/verdictpanel";
 import {
-	type Bases,
 	type ProfileProps,
 	type ProfileState,
 	type Top,

@@ -14,7 +14,7 @@ import {
 } from "../shared/units";
 import { timesText } from "../verdict/blame";
 import { isFolded } from "./filters";
-import type { Bases } from "./useprofile";
+import type { Bases } from "./bases";
 import { boundsOf, type Change, isProved, middleOf, rankOf, wordsOf } from "../verdict/verdict";
 
 export interface TopTableProps {

@@ -8,12 +8,13 @@ import { type Matches, search, searchName } from "../flame/search";
 import { alertOn, baseSide, groupBy } from "../query/edit";
 import { hasFiles } from "../query/files";
 import { tableQuery, withMatcher } from "../query/query";
-import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
+import { type ProfileElement, type QueryData, sameLabels, type TopElement } from "../shared/api";
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useKeyed, useUrl } from "../shared/hooks";
 import { binariesIn, unnamedOf } from "../shared/symbols";
 import { newAlert, oneOf } from "../shared/urlstate";
 import { openSource } from "../source/source";
+import { type Bases, basesOf, withSearched } from "./bases";
 import { type QueryEdit, isFolded, queryActions } from "./filters";
 import { elementName, type Group, labelNames, together } from "./group";
 import { useGroups } from "./grouplegend";
@@ -129,35 +130,23 @@ function useBaseAlone(top: Top, alone: boolean): Top {
 	return { ...top, element };
 }
 
-/**
- * The base's costs per function, so that a difference shows both sides; null while unknown. `whole`:
- * a function that is not in it has no cost.
- */
-export interface Bases {
-	rows: Map<string, TopRow>;
-	whole: boolean;
-}
-
 function useBases(
 	props: ProfileProps,
 	element: ProfileElement,
 	all: boolean,
 	wanted: boolean,
+	search: { text: string; found: SearchAnswer | null },
 ): Bases | null {
 	const query = all ? groupBy(props.query, "") : props.query;
 	const side = element.flamebearer.format === "double" ? baseSide(query) : null;
 	const ask = side ? { ...props, query: side } : props;
 	const { element: base, loaded } = useTop(ask, element, false, wanted && side !== null);
 	const { answer } = loaded;
-	return useMemo(() => {
-		if (!side || !answer) return null;
-		// An empty side has no table, and no function of it has a cost.
-		if (!base) return { rows: new Map(), whole: true };
-		return {
-			rows: new Map(base.rows.map((r) => [r.function, r])),
-			whole: (base.functions ?? Infinity) <= base.rows.length,
-		};
-	}, [side, base, answer]);
+	const known = useMemo(() => (side && answer ? basesOf(base) : null), [side, base, answer]);
+	// A search has rows beyond those that are loaded: what they cost in Base, too.
+	const beyond = useFound(ask, element, false, known && !known.whole ? search.text : "");
+	const [next, own] = [search.found?.matched, beyond && !beyond.old ? beyond.matched : null];
+	return useMemo(() => (known && next && own ? withSearched(known, next, own) : known), [known, next, own]);
 }
 
 /** The menu entries of a function, besides those of the flame graph. */
@@ -254,7 +243,7 @@ export function useProfile(props: ProfileProps) {
 	const diff = double && (base === null || comparable(base));
 	const both = useTop(props, element, all, tabled || fn !== "");
 	const top = useBaseAlone(both, double && !element.right_total);
-	const bases = useBases(props, element, all, tabled);
+	const bases = useBases(props, element, all, tabled, { text, found });
 	const asked = all ? { ...props, query: groupBy(props.query, "") } : props;
 	const given = all ? undefined : props.significance;
 	const own = useSignificance(asked, element, given === undefined);
