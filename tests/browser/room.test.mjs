@@ -261,6 +261,33 @@ test("New has a value where Base has none", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("all names of Also changed are shown, however long", async (t) => {
+	const names = Array.from({ length: 6 }, (_, i) => `example.com/shop/orders.(*RequestHandler).computeRecommendations${i}`);
+	for (const [version, factor] of [["v1", 1], ["v2", 3]]) {
+		const functions = ["main.main", ...names].map((name) => ({ name }));
+		const samples = names.map((_, i) => ({ stack: [0, i + 1], value: (i + 1) * 100 * MS * (i % 2 ? factor : 1) }));
+		// A change is significant once there are some profiles of both.
+		for (let i = 1; i <= 15; i++) {
+			const time = Date.now() - i * 30000;
+			await push(server.base, { name: "process_cpu", job: "long", version }, cpuProfile({ functions, samples, time }));
+		}
+	}
+	const of = (version) => `cpu{job="long",version="${version}"}`;
+	const path = compare({ new: of("v2"), base: of("v1"), range: "15m", shift: "0" });
+	for (const width of [1440, 1024]) {
+		const { page, problems } = await openPage(t, server.base + path, { viewport: { width, height: 900 } });
+		await flameReady(page);
+		const also = page.locator(".verdict .also");
+		await also.waitFor();
+		const last = await also.locator(".fn-link").last().boundingBox();
+		const box = await also.boundingBox();
+		const inside = last.x + last.width <= box.x + box.width + 1 && last.y + last.height <= box.y + box.height + 1;
+		assert.ok(inside, `${width}: the last name ${JSON.stringify(last)}, the line ${JSON.stringify(box)}`);
+		await shot(page, `room-also-${width}`);
+		assert.deepEqual(problems, []);
+	}
+});
+
 test("each side has its colour in the charts, and its mark has the same", async (t) => {
 	for (const colorScheme of ["light", "dark"]) {
 		const { page, problems } = await openFleet(t, await versions(), { colorScheme });
