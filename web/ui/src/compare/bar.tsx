@@ -166,7 +166,7 @@ function Choices(props: ChoicesProps) {
 					onChange={(v) => changed({ norm: v === "norm" ? "1" : null })}
 				/>
 				<span class="spacer" />
-				<LabelFields pair={draft.pair} onPair={draft.setPair} />
+				<LabelFields {...{ sides, next }} pair={draft.pair} onPair={draft.setPair} />
 			</div>
 			<Presets {...props} label={draft.pair.label} />
 		</>

@@ -1,9 +1,11 @@
 // The two queries of a comparison and two values of a label, in one form with one button.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { selectorsOf } from "../query/labels";
+import { useMenu } from "../query/menus";
 import { Combo } from "../query/picker";
 import { QueryBar } from "../query/querybar";
-import { useLabelNames, windowTimes } from "../query/questions";
-import { useApi } from "../shared/hooks";
+import { windowTimes } from "../query/questions";
+import type { Window } from "../shared/timerange";
 import { type LabelPair, labelPair, type Sides, withLabels } from "./sides";
 
 export interface QueriesProps {
@@ -14,15 +16,28 @@ export interface QueriesProps {
 	onCompare(next: string, base: string, labelled: boolean): void;
 }
 
-/** Two values of a label, side by side: v1 against v2. */
-export function LabelFields({ pair, onPair }: { pair: LabelPair; onPair(p: LabelPair): void }) {
+interface LabelFieldsProps extends Pick<QueriesProps, "sides" | "next"> {
+	pair: LabelPair;
+	onPair(p: LabelPair): void;
+}
+
+/** The values of a label in a side's window that the query selects, whatever its matchers of that label. */
+function useValues(label: string, query: string, window: Window): string[] {
+	const name = `label/${encodeURIComponent(label)}/values`;
+	return useMenu<string>(name, selectorsOf(query, label), windowTimes(window), label !== "");
+}
+
+/** Two values of a label, side by side: v1 against v2. Both sides get New's query with a value. */
+export function LabelFields({ sides, next: query, pair, onPair }: LabelFieldsProps) {
 	const { label, base, next } = pair;
-	const labels = useLabelNames();
-	const values = useApi<string[]>(label || null, `label/${encodeURIComponent(label)}/values`);
-	const options = values.answer?.data ?? [];
+	const labels = useMenu<string>("labels", selectorsOf(query), windowTimes(sides.next));
+	const values = { base: useValues(label, query, sides.base), next: useValues(label, query, sides.next) };
 	// With two values, the other side has the other one.
-	const other = (v: string) => (options.length === 2 ? options.find((o) => o !== v) : undefined);
-	const field = (name: string, value: string, onCommit: (v: string) => void) => (
+	const other = (v: string) => {
+		const all = new Set([...values.base, ...values.next]);
+		return all.size === 2 ? [...all].find((o) => o !== v) : undefined;
+	};
+	const field = (name: string, options: string[], value: string, onCommit: (v: string) => void) => (
 		<Combo
 			value={value}
 			options={options}
@@ -36,15 +51,15 @@ export function LabelFields({ pair, onPair }: { pair: LabelPair; onPair(p: Label
 			<span class="faint">Label</span>
 			<Combo
 				value={label}
-				options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
+				options={labels.filter((l) => !l.startsWith("__"))}
 				label="Label to compare by"
 				placeholder="label"
 				onCommit={(v) => onPair(v === label ? pair : { label: v, base: "", next: "" })}
 			/>
 			<span class="faint">base</span>
-			{field("Base value", base, (v) => onPair({ ...pair, base: v, next: next || other(v) || "" }))}
+			{field("Base value", values.base, base, (v) => onPair({ ...pair, base: v, next: next || other(v) || "" }))}
 			<span class="faint">new</span>
-			{field("New value", next, (v) => onPair({ ...pair, next: v, base: base || other(v) || "" }))}
+			{field("New value", values.next, next, (v) => onPair({ ...pair, next: v, base: base || other(v) || "" }))}
 		</div>
 	);
 }

@@ -4,7 +4,8 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { ChartColumn as Steps } from "../chart/series";
 import { FunctionName } from "../flame/functionname";
 import { groupable } from "../query/labels";
-import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/questions";
+import { useMenu } from "../query/menus";
+import { useLabelNames, useProfileTypes, useScrapeInterval, windowTimes } from "../query/questions";
 import { escapeRegexp } from "../query/text";
 import type { ProfileType } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
@@ -345,8 +346,13 @@ function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; man
 	);
 }
 
-function LabelSelect(props: { labels: string[]; by: string; onChange(by: string): void }) {
-	const options = [...new Set([props.by, ...groupable(props.labels)])];
+/** The labels of what is stored in the range. */
+function LabelSelect(props: { range: TimeRange | null; by: string; onChange(by: string): void }) {
+	const { range } = props;
+	const about = JSON.stringify(range);
+	const times = useKeyed(about, () => (range ? windowTimes(resolve(range, Date.now() / 1000)) : {}));
+	const labels = useMenu<string>("labels", [], times, range !== null);
+	const options = [...new Set([props.by, ...groupable(labels)])];
 	return (
 		<Select
 			name="One row per"
@@ -463,7 +469,7 @@ export function Services() {
 		<main id="main" class="services-page">
 			<div class="toolbar page-bar">
 				<h1>Services</h1>
-				<LabelSelect labels={names} by={by} onChange={(v) => store.patch({ by: v })} />
+				<LabelSelect range={known ? range : null} by={by} onChange={(v) => store.patch({ by: v })} />
 				<TextFilter label="Filter services" hint="Filter by name or function" />
 				<Waiting many={many} total={fleet.asks.length} />
 				<span class="spacer" />
