@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import { QUERY_NODE } from "./cluster_answer.mjs";
-import { api, closeBrowser, comes, explore, flameReady, openPage, shot, startServer } from "./page.mjs";
+import { api, closeBrowser, comes, editComparison, explore, flameReady, openPage, shot, startServer } from "./page.mjs";
 import { cpuProfile, levelProfile, push } from "./pprof.mjs";
 import { sendersAt } from "./senders_answer.mjs";
 import { SYMBOLS } from "./symbols_answer.mjs";
@@ -54,6 +54,13 @@ before(async () => {
 	});
 	for (let i = 0; i < STEPS; i++)
 		for (const version of ["v1", "v2"]) await pushVersion(i, version);
+	// One deploy alone, and two that are one flag.
+	for (const seconds of [300, 900, 905]) {
+		const mark = { time: END - seconds, text: `deploy ${seconds}`, labels: { job: "shop" } };
+		const headers = { "Content-Type": "application/json" };
+		const response = await fetch(`${server.base}api/v1/annotations`, { method: "POST", headers, body: JSON.stringify(mark) });
+		assert.equal(response.status, 200);
+	}
 	await state("rules", (d) => d.groups[0]?.rules[0].state === "firing");
 	await state("targets", (d) => d.activeTargets.some((t) => t.lastError));
 	pages = await Promise.all([WIDE, PHONE].map(openWhole));
@@ -91,6 +98,9 @@ async function state(name, wanted) {
 /* ---- screens ---- */
 
 const QUERY = 'cpu{job="shop"}';
+const COMPARE = `compare?${new URLSearchParams({
+	new: 'cpu{job="shop",version="v2"}', base: 'cpu{job="shop",version="v1"}', ...W, shift: "0",
+})}`;
 const on = (args) => explore({ query: QUERY, ...W, ...args });
 const button = (page, name) => page.getByRole("button", { name, exact: true });
 const graph = (page) => page.getByRole("img", { name: /Flame graph/ }).first();
@@ -176,9 +186,19 @@ const SCREENS = [
 		await page.keyboard.press("?");
 		await page.getByRole("dialog", { name: "Keys" }).waitFor();
 	}, "dialog"],
-	["Compare", `compare?${new URLSearchParams({
-		new: 'cpu{job="shop",version="v2"}', base: 'cpu{job="shop",version="v1"}', ...W, shift: "0",
-	})}`, card],
+	["Compare", COMPARE, card],
+	["Compare, the editor", COMPARE, async (page) => {
+		await flameReady(page);
+		await editComparison(page);
+		await page.locator(".choices.open").waitFor();
+	}, ".choices"],
+	["Compare, full screen", `${COMPARE}&full=1`, flameReady],
+	["list of deploys", on({}), async (page) => {
+		await flameReady(page);
+		await unfold(page);
+		await page.locator(".mark-flag.many").click();
+		await page.locator(".mark-tip a").first().waitFor();
+	}, ".marks"],
 	["Services", `services?${new URLSearchParams(W)}`, rows],
 	["Alerts", "alerts", panels],
 	["Alerts, flame graph", "alerts", async (page) => {
