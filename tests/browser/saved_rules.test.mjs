@@ -10,8 +10,8 @@ import { closeBrowser, comes, explore, fleetApi, flameReady, HEAP_ALONE, openFle
 // bcrypt of "secret", cost 4, as `htpasswd -nbB -C 4` writes it.
 const HASH = "$2b$04$dmpZqExj/u8TGBoVsL10Z.nT5488xB4GECFwppKfqrg0hArqnCz/K";
 const users = `
-basic_auth_users: {alice: "${HASH}", reader: "${HASH}"}
-users: [{name: alice, roles: [admin]}, {name: reader, roles: [read]}]
+basic_auth_users: {alice: "${HASH}", reader: "${HASH}", team: "${HASH}"}
+users: [{name: alice, roles: [admin]}, {name: reader, roles: [read]}, {name: team, roles: [read], matchers: '{job="shop"}'}]
 `;
 const header = (user) => ({ Authorization: `Basic ${Buffer.from(`${user}:secret`).toString("base64")}` });
 
@@ -83,6 +83,21 @@ test("without the role nothing can be changed, and the drawer says who may", asy
 	await drawer(page).getByText("Users with the role admin can save this rule.").waitFor();
 	assert.equal(await page.getByRole("button", { name: /^(Save rule|Undo|Delete)/ }).count(), 0);
 	assert.deepEqual(problems, []);
+});
+
+test("of a user with matchers saved rules are not asked", async (t) => {
+	const asked = [];
+	const { page } = await openPage(t, `${server.base}explore?query=heap&${drawn}`, {
+		before: async (p) => {
+			await p.context().setExtraHTTPHeaders(header("team"));
+			p.on("response", (r) => asked.push([new URL(r.url()).pathname, r.status()]));
+		},
+	});
+	await drawer(page).locator(".alert-texts[aria-busy=false]").waitFor();
+	await comes(() => asked.some(([path]) => path === "/api/v1/features"), true, "what the user may");
+	await flameReady(page);
+	assert.deepEqual(asked.filter(([path]) => path.startsWith("/api/v1/rules/saved")), []);
+	assert.equal(await drawer(page).locator(".alert-save").count(), 0);
 });
 
 test("without the flag the drawer names it; two versions are compared", async (t) => {

@@ -308,6 +308,23 @@ TEST(a_limited_user_reads_what_is_his)
 	stop();
 }
 
+TEST(features_say_what_the_user_may)
+{
+	static const char *const rows[][2] = {
+		{ ADMIN, "\"user\":{\"admin\":true,\"ingest\":true,\"read_all\":true}" },
+		{ LIMITED, "\"user\":{\"admin\":false,\"ingest\":false,\"read_all\":false}" },
+		{ HEALTH, "\"user\":{\"admin\":false,\"ingest\":false,\"read_all\":true}" },
+	};
+
+	start();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		grafana.headers = rows[i][0];
+		if (!strstr(grafana_get("/api/v1/features"), rows[i][1]))
+			CHECK_FAIL("no %s in " STR_FMT, rows[i][1], STR_ARG(buf_str(&grafana.r.body)));
+	}
+	stop();
+}
+
 /* ---- roles ---- */
 
 /* "METHOD /path" of a route, with x for each "*". */

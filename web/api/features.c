@@ -1,7 +1,8 @@
 /*
  * Which features this server has, by Prometheus's categories and names, so that its clients need
  * not guess from a version. What is not listed is not there, as in Prometheus. Lists come from the
- * tables that do the work; syntax is tried with the parser.
+ * tables that do the work; syntax is tried with the parser. The last category is what the user who
+ * asks may do, so that a page need not ask what would be refused.
  */
 #include "discovery/discovery.h"
 #include "promql/rules/template/template.h"
@@ -182,6 +183,17 @@ static void api_write_tsdb(struct json *j)
 	WRITE_ALL(j, "tsdb", tsdb);
 }
 
+static void api_write_user(struct json *j, const struct http_user *u)
+{
+	const struct feature user[] = {
+		{ "admin", http_user_may(u, NEEDS_ADMIN) },
+		{ "ingest", http_user_may(u, NEEDS_INGEST) },
+		{ "read_all", http_user_may(u, NEEDS_READ_ALL) },
+	};
+
+	WRITE_ALL(j, "user", user);
+}
+
 void api_features(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct json j;
@@ -197,6 +209,7 @@ void api_features(struct web *w, struct http_in *in, struct http_out *out)
 	api_write_discovery(&j);
 	api_write_templates(&j);
 	api_write_tsdb(&j);
+	api_write_user(&j, &in->user);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }

@@ -197,7 +197,8 @@ static const struct operation_example examples[] = {
 		"ate\":\"2026-11-29T11:55:34.892Z\",\"active\":true}]}" },
 	{ "features",
 		"{\"status\":\"success\",\"data\":{\"api\":{\"admin\":true,\"lifecycle\":true},\"epim"
-		"etheus\":{\"files\":true,\"ingest\":true,\"otlp_grpc\":false,\"totals\":true}}}" },
+		"etheus\":{\"files\":true,\"ingest\":true,\"otlp_grpc\":false,\"totals\":true},\"user"
+		"\":{\"admin\":true,\"ingest\":true,\"read_all\":true}}}" },
 	{ "snapshot",
 		"{\"status\":\"success\",\"data\":{\"name\":\"20261129T115535Z-853dd84d\"}}" },
 	{ "acceptLosses",

@@ -73,7 +73,8 @@ const struct operation status_operations[STATUS_OPERATIONS] = {
 	[OP_FEATURES] = {
 		.id = "features",
 		.summary = "List features by Prometheus's names",
-		.answers = ANSWER("{}{}bool", "By category and name; our own are in `epimetheus`."),
+		.answers = ANSWER("{}{}bool", "By category and name. Our own are in `epimetheus`, and in "
+								   "`user` what the user who asks may do."),
 		.errors = "503",
 	},
 };

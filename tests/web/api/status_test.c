@@ -78,7 +78,8 @@ TEST(features_by_prometheus_names)
 		"\"kubernetes\":true",
 		"\"templating_functions\":{\"args\":true,\"externalURL\":true,",
 		"\"tsdb\":{\"delayed_compaction\":false,\"exemplar_storage\":false,"
-		"\"native_histograms\":false}}}\n",
+		"\"native_histograms\":false}",
+		"\"user\":{\"admin\":true,\"ingest\":true,\"read_all\":true}}}\n",
 	};
 
 	grafana_start();
