@@ -261,6 +261,24 @@ test("New has a value where Base has none", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("two values of a label are chosen among those that the selection has", async (t) => {
+	const one = cpuProfile({ functions: [{ name: "main.main" }], samples: [{ stack: [0], value: MS }] });
+	await push(server.base, { name: "process_cpu", job: "elsewhere", version: "v9", zone: "eu" }, one);
+	const side = (version) => `cpu{job="many",version="${version}"}`;
+	const path = compare({ new: side("v2"), base: side("v1"), range: "15m", shift: "0" });
+	const { page, problems } = await openPage(t, server.base + path);
+	await flameReady(page);
+	await editComparison(page);
+	const offered = async (name) => {
+		await page.getByRole("combobox", { name, exact: true }).click();
+		return page.getByRole("listbox", { name, exact: true }).getByRole("option").allInnerTexts();
+	};
+	await comes(() => offered("Label to compare by"), ["job", "version"], "labels of the job");
+	await comes(() => offered("New value"), ["v1", "v2"], "versions of the job");
+	assert.deepEqual(await offered("Base value"), ["v1", "v2"]);
+	assert.deepEqual(problems, []);
+});
+
 test("all names of Also changed are shown, however long", async (t) => {
 	const names = Array.from({ length: 6 }, (_, i) => `example.com/shop/orders.(*RequestHandler).computeRecommendations${i}`);
 	for (const [version, factor] of [["v1", 1], ["v2", 3]]) {

@@ -187,6 +187,22 @@ test("label, filter and sorting", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("rows are by the labels that the range has", async (t) => {
+	const server = await startServer({ files: { "e.yml": "scrape_configs: []\n" }, flags: ["--web.enable-ingest"] });
+	t.after(() => server.stop());
+	for (const [label, hours] of [["zone", 0], ["region", 2]]) {
+		const profile = { functions: [{ name: "main.main" }], samples: [{ stack: [0], value: 1e9 }] };
+		const time = Date.now() - 60000 - hours * 3600000;
+		await push(server.base, { name: "process_cpu", job: "a", [label]: "x" }, cpuProfile({ ...profile, time }));
+	}
+	const { page, problems } = await openPage(t, `${server.base}services?range=15m`);
+	const offered = () => page.getByLabel("One row per value of").locator("option").allInnerTexts();
+	await comes(offered, ["job", "zone"], "labels of 15 minutes");
+	await page.goto(`${server.base}services?range=3h`);
+	await comes(offered, ["job", "region", "zone"], "labels of 3 hours");
+	assert.deepEqual(problems, []);
+});
+
 test("one question that fails leaves the others' answers", async (t) => {
 	const { page } = await openPage(t, services({ by: "job", range: "5m" }), {
 		before: (p) =>
