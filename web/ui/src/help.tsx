@@ -131,6 +131,7 @@ const PLACES: [title: string, entries: Entry[]][] = [
 			["Page Up or Page Down", "ten steps forward or back"],
 			["Home or End", "the first, the last step"],
 			["Enter", "open the scrape that ends there"],
+			["Tab", "to the deploys above; Enter compares"],
 			["Shift drag", "zoom to a window; a double click zooms out"],
 		],
 	],

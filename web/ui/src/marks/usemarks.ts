@@ -1,7 +1,6 @@
 // The marks of a window and a selection, asked of the server.
 import { useCallback } from "preact/hooks";
-import { selectorsOf } from "../query/labels";
-import { VERSION } from "../query/versions";
+import { pickValues, selectorsOf } from "../query/labels";
 import { useApi, useOwnAnswer, useUrl } from "../shared/hooks";
 import { trimMs, type Window } from "../shared/timerange";
 import { type TimeMark, markComparison } from "./marks";
@@ -12,6 +11,9 @@ export interface ShownMarks {
 	/** Where a press on a mark leads; null for nowhere. */
 	hrefOf(mark: TimeMark): string | null;
 }
+
+/** The labels whose changes are marks. */
+const VERSION_LABELS = ["version", "service_version", "app_version"];
 
 const NO_MARKS: TimeMark[] = [];
 const NOT_FOUND = 404;
@@ -26,8 +28,9 @@ let unknown = false;
 export function useMarks(query: string, window: Window, tick: number, profiles = true): ShownMarks {
 	const { store } = useUrl();
 	const { start, end } = window;
-	const about = JSON.stringify(selectorsOf(query, VERSION));
-	const args = { start: trimMs(start), end: trimMs(end), "match[]": selectorsOf(query, VERSION) };
+	const match = selectorsOf(VERSION_LABELS.reduce((q, label) => pickValues(q, label, []), query));
+	const about = JSON.stringify(match);
+	const args = { start: trimMs(start), end: trimMs(end), "match[]": match };
 	const key = query && !unknown && start < end ? JSON.stringify([args, tick]) : null;
 	const loaded = useApi<TimeMark[]>(key, "annotations", args);
 	if (loaded.error?.status === NOT_FOUND) unknown = true;
