@@ -382,7 +382,7 @@ static bool steps_is_worth_it(const struct stepping *s)
 /* ---- all of it ---- */
 
 /* Windows begin where earlier ones end. */
-static bool steps_follow_each_other(const struct eval *ev)
+static bool steps_adjoin(const struct eval *ev)
 {
 	for (const struct expr *e = ev->query->selectors; e; e = e->selector.next)
 		if (e->types != VALUE_FRAMES && e->selector.window_ns % ev->step_ns == 0)
@@ -397,8 +397,8 @@ enum err_code steps_evaluate(struct eval *ev, struct cost_series **out, size_t *
 
 	assert(ev->mode == EVAL_RANGE && ev->step_ns > 0 && ev->start_ns <= ev->end_ns);
 	x.n = (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
-	if (ev->querier && steps_follow_each_other(ev))
-		db_querier_in_steps(ev->querier);
+	if (ev->querier && x.n > 1)
+		db_querier_in_steps(ev->querier, steps_adjoin(ev));
 	map_init(&x.m.map);
 	arena_init_shared(&x.step, ev->budget);
 	ev->arena = &x.step;

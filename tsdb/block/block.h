@@ -185,8 +185,9 @@ void block_chunks_seek(struct block_chunks *it, uint32_t series, int64_t min_ns,
 /* Chunks of these series are read soon, one series after the other: the disk can begin with all. */
 void block_chunks_expect(
 	struct block *b, uint32_t first, uint32_t n, int64_t min_ns, int64_t max_ns);
-/* ERR_NOT_FOUND after the last; ERR_CORRUPT: something was passed over, and next goes on. *bytes
- * lives until the next step. */
+/* ERR_NOT_FOUND after the last, with *first_ts_ns of the next one of the series behind max_ns, or
+ * INT64_MAX; ERR_CORRUPT: something was passed over, and next goes on. *bytes lives until the next
+ * step. */
 MUST_CHECK enum err_code block_chunks_next(
 	struct block_chunks *it, struct str *bytes, int64_t *first_ts_ns, struct err *err);
 

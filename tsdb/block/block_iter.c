@@ -253,6 +253,7 @@ enum err_code block_chunks_next(
 	struct str key;
 	enum err_code rc;
 
+	*first_ts_ns = INT64_MAX;
 	if ((rc = block_iter_next(&it->it, &key, bytes, err)))
 		return rc;
 	in = cursor_of(key);

@@ -61,10 +61,11 @@ void db_querier_close(struct db_querier *q);
 MUST_CHECK enum err_code db_querier_fork(
 	struct db_querier *q, struct db_querier **out, struct err *err);
 /*
- * The caller will ask for windows one after the other, each beginning where another ended: up to
- * 4 MiB of decoded chunk parts are kept for the next window. Later forks do the same.
+ * The caller will ask for windows one after the other: up to 8 MiB of what chunks say of their rows
+ * are kept, so that totals find them again. adjoin: windows begin where others ended, and up to
+ * 4 MiB of decoded chunk parts are kept for the next one. Later forks do the same.
  */
-void db_querier_in_steps(struct db_querier *q);
+void db_querier_in_steps(struct db_querier *q, bool adjoin);
 /* Copies a fork's infos to the querier. */
 void db_querier_join(struct db_querier *q, const struct db_querier *fork);
 /* Ends of windows and blocks inside (min, max), ascending: at most n. levels: only those between

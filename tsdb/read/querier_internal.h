@@ -53,7 +53,9 @@ struct db_querier {
 	const atomic_bool *cancel;
 	const struct label_limits *limits; /* of series that may be selected; NULL: none */
 	bool fork; /* uses another querier's pins, and is in no list */
-	bool edges; /* db_querier_in_steps: decoded parts of chunks are kept */
+	bool in_steps; /* db_querier_in_steps: heads of chunks are kept */
+	bool adjoin; /* then: decoded parts of them are, too */
+	size_t heads_bytes_max;
 	struct arena arena; /* warnings, infos */
 	struct str *warnings, *infos, *records_warnings;
 	size_t warnings_n, infos_n, records_warnings_n;

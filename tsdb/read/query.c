@@ -15,6 +15,8 @@
  * change what it sees.
  */
 
+#define HEADS_BYTES_MAX ((size_t)8 << 20) /* of one querier: 1,400 chunks of 120 rows */
+
 /* ---- what it reads ---- */
 
 static bool read_query_touches(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
@@ -268,7 +270,9 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	f->limits = q->limits;
 	f->fork = true;
 	f->twins = q->twins;
-	f->edges = q->edges;
+	f->in_steps = q->in_steps;
+	f->adjoin = q->adjoin;
+	f->heads_bytes_max = q->heads_bytes_max;
 	arena_init(&f->arena, 0);
 	for (; f->sources_n < q->sources_n; f->sources_n++) {
 		const struct querier_source *s = &q->sources[f->sources_n];
@@ -291,9 +295,11 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	return ERR_OK;
 }
 
-void db_querier_in_steps(struct db_querier *q)
+void db_querier_in_steps(struct db_querier *q, bool adjoin)
 {
-	q->edges = true;
+	q->in_steps = true;
+	q->adjoin = adjoin;
+	q->heads_bytes_max = HEADS_BYTES_MAX;
 }
 
 void db_querier_join(struct db_querier *q, const struct db_querier *fork)

@@ -19,6 +19,7 @@ void sum_scratch_close(struct sum_scratch *s)
 	chunk_close(s->chunk);
 	rollup_view_close(s->rollup);
 	sum_edges_close(s->edges);
+	sum_heads_close(&s->heads);
 	arena_release(&s->arena);
 	bits_release(&s->headers);
 	bits_release(&s->stacks);

@@ -55,7 +55,9 @@ static enum err_code sum_block_read_place(struct summing *summing, struct querie
 		return err_set(err, ERR_CORRUPT, "block %s: series %" PRIu32 " is not in its group",
 			block_dir(s->b->block), id);
 	for (uint32_t i = 0; i < n; i++)
-		places[first + i] = (struct sum_place){ rec.slot, rec.group, first, n };
+		places[first + i] = (struct sum_place){
+			.slot = rec.slot, .group = rec.group, .group_first = first, .group_n = n
+		};
 	return ERR_OK;
 }
 
@@ -101,33 +103,6 @@ static enum err_code summed_need_stacks(struct summed *b, bool *usable, struct e
 
 /* ---- chunks ---- */
 
-static enum err_code summed_add_series(
-	struct summed *b, uint32_t id, int64_t min_ns, int64_t max_ns, struct err *err)
-{
-	struct summing *t = b->t;
-	struct block_chunks *it;
-	struct str bytes;
-	int64_t first;
-	enum err_code rc;
-	struct err why;
-
-	if (!(it = querier_chunks(b->s, err)))
-		return err_nomem(err, "sum");
-	t->hour = (struct span_hour){ 0 };
-	block_chunks_seek(it, id, min_ns, max_ns);
-	while ((rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
-		if (!rc && !(rc = sum_canceled(t, &why)))
-			rc = sum_chunk(t, b->s, id, bytes, min_ns, max_ns, &why);
-		if (rc == ERR_CORRUPT)
-			querier_warn(t->q, b->s, &why);
-		else if (rc)
-			break;
-	}
-	if (rc == ERR_NOT_FOUND)
-		return ERR_OK;
-	return err_copy(err, &why);
-}
-
 static void summed_expect_stacks(struct summed *b)
 {
 	const struct querier_source *s = b->s;
@@ -159,9 +134,9 @@ static enum err_code summed_add_raw(struct summed *b, const struct sum_block_uni
 	enum err_code rc = b->raw ? summed_need_stacks(b, &usable, err) : ERR_OK;
 
 	if (b->raw && usable && !rc)
-		block_chunks_expect(b->s->b->block, u->first, u->n, min_ns, max_ns);
+		sum_heads_expect(b->t, b->s, u->first, u->n, min_ns, max_ns);
 	for (uint32_t i = 0; i < u->n && b->raw && usable && !rc; i++)
-		rc = summed_add_series(b, u->first + i, min_ns, max_ns, err);
+		rc = sum_heads_series(b->t, b->s, u->first + i, min_ns, max_ns, err);
 	return rc;
 }
 
@@ -526,7 +501,7 @@ enum err_code sum_block_piece(struct summing *summing, struct querier_source *s,
 
 	if (!rc && found && b.raw)
 		rc = summed_need_stacks(&b, &usable, err);
-	return rc || !usable ? rc : summed_add_series(&b, id, min_ns, max_ns, err);
+	return rc || !usable ? rc : sum_heads_series(summing, s, id, min_ns, max_ns, err);
 }
 
 /* ---- the latest row ---- */

@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "tsdb/read/sum_internal.h"
 
 /* Adds chunks and rollup records of a block to a sum. Rows of chunks are refused for the same
@@ -67,7 +69,11 @@ static bool sum_chunk_is_damaged(const struct summing *s)
 struct sum_chunk_part {
 	struct summing *t;
 	struct chunk *c;
+	const struct sum_chunk_heads *heads; /* instead of c, if totals are enough; or NULL */
 	const struct chunk_row *rows;
+	uint32_t from, to; /* rows that may count */
+	uint32_t columns_n;
+	int64_t interval_ns;
 	const struct deleted_range *del;
 	size_t del_n;
 	int64_t min_ns, max_ns;
@@ -101,7 +107,7 @@ static bool sum_chunk_part_find_edge(
 {
 	struct sum_edge_key key = { p->source, p->series, a->column, a->from, p->rows[0].ts_ns };
 
-	return p->t->q->edges && !a->ends && a->from > 0 && a->to == chunk_rows_n(p->c) &&
+	return p->t->q->adjoin && !a->ends && a->from > 0 && a->to == chunk_rows_n(p->c) &&
 		sum_edges_find(p->t->x->edges, &key, out);
 }
 
@@ -115,7 +121,7 @@ static enum err_code sum_chunk_part_add_rows(
 
 	if (sum_chunk_part_find_edge(p, a, &tail))
 		return accum_add(acc, tail.stacks, tail.label_sets, tail.values, tail.n, a->weight, err);
-	if (!p->t->q->edges || a->ends || a->from > 0 || a->to == chunk_rows_n(p->c) ||
+	if (!p->t->q->adjoin || a->ends || a->from > 0 || a->to == chunk_rows_n(p->c) ||
 		!sum_edges_want(&p->t->x->edges, &key))
 		return sum_chunk_add_column(a, acc, err);
 	if (!(rc = chunk_add_head(p->c, a->column, a->to, a->weight, acc, &tail, err)))
@@ -136,16 +142,16 @@ static int64_t sum_chunk_part_weight(const struct sum_chunk_part *p, uint32_t i)
 static enum err_code sum_chunk_part_note_rows(
 	struct sum_chunk_part *p, uint32_t column, uint32_t from, uint32_t to, struct err *err)
 {
-	const int64_t *totals = chunk_totals(p->c, column);
-	int64_t interval = chunk_interval_ns(p->c);
+	const int64_t *totals = p->heads ? p->heads->totals + (size_t)column * p->heads->rows_n :
+									   chunk_totals(p->c, column);
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = from; i < to && !rc; i++) {
 		const struct chunk_row *r = &p->rows[i];
 
 		rc = sum_note_row(p->t,
-			&(struct sum_row){
-				r->ts_ns, interval, r->time_nanos, r->duration_nanos, r->period, r->n, totals[i] },
+			&(struct sum_row){ r->ts_ns, p->interval_ns, r->time_nanos, r->duration_nanos,
+				r->period, r->n, totals[i] },
 			sum_chunk_part_weight(p, i), err);
 	}
 	return rc;
@@ -223,17 +229,17 @@ static bool sum_chunk_part_has(const struct sum_chunk_part *p, uint32_t i)
 /* Finds what its rows weigh. */
 static void sum_chunk_part_weigh(struct sum_chunk_part *p)
 {
-	int64_t *ends = p->t->x->ends, interval = chunk_interval_ns(p->c), weight;
+	int64_t *ends = p->t->x->ends, weight;
 	bool same = true;
 
 	p->ends = NULL;
-	p->weight = sum_is_weighted(p->t) ? interval : 1;
-	ends[0] = 0;
-	for (uint32_t i = 0; i < chunk_rows_n(p->c) && sum_is_weighted(p->t); i++) {
+	p->weight = sum_is_weighted(p->t) ? p->interval_ns : 1;
+	ends[p->from] = 0;
+	for (uint32_t i = p->from; i < p->to && sum_is_weighted(p->t); i++) {
 		weight = 0;
 		if (sum_chunk_part_has(p, i)) {
-			weight = sum_weight(p->t, p->rows[i].ts_ns, interval);
-			same &= weight == interval;
+			weight = sum_weight(p->t, p->rows[i].ts_ns, p->interval_ns);
+			same &= weight == p->interval_ns;
 		}
 		ends[i + 1] = (int64_t)((uint64_t)ends[i] + (uint64_t)weight); /* may wrap if all is one */
 	}
@@ -248,7 +254,7 @@ static int sum_chunk_part_column_of(struct sum_chunk_part *p, uint32_t i)
 
 	if (!sum_chunk_part_has(p, i))
 		return -1;
-	if (sum_header(p->t, r->header, chunk_columns_n(p->c), &p->why)) {
+	if (sum_header(p->t, r->header, p->columns_n, &p->why)) {
 		p->bad = true;
 		return -1;
 	}
@@ -274,32 +280,66 @@ static enum err_code sum_chunk_part_ids_exist(struct sum_chunk_part *p, bool *al
 	return ERR_OK;
 }
 
-static enum err_code sum_chunk_part_open(struct sum_chunk_part *p, struct summing *summing,
-	struct querier_source *s, uint32_t id, struct str bytes, struct err *err)
+static void sum_chunk_part_begin(struct sum_chunk_part *p, struct summing *summing,
+	const struct querier_source *s, uint32_t id, int64_t min_ns, int64_t max_ns)
+{
+	p->t = summing;
+	p->c = summing->x->chunk;
+	p->heads = NULL;
+	p->unpacked = NULL;
+	p->bad = false;
+	p->min_ns = min_ns;
+	p->max_ns = max_ns;
+	p->source = (uint32_t)(s - summing->q->sources);
+	p->series = id;
+	p->del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &p->del);
+}
+
+static void sum_chunk_part_of_chunk(struct sum_chunk_part *p)
+{
+	p->rows = chunk_rows(p->c);
+	p->from = 0;
+	p->to = chunk_rows_n(p->c);
+	p->columns_n = chunk_columns_n(p->c);
+	p->interval_ns = chunk_interval_ns(p->c);
+}
+
+static enum err_code sum_chunk_part_open(
+	struct sum_chunk_part *p, struct str bytes, struct err *err)
 {
 	struct chunk_sizes sizes;
 	enum err_code rc;
 	bool all = true;
 
-	if (!summing->x->chunk && !(summing->x->chunk = chunk_open()))
+	if (!p->c && !(p->c = p->t->x->chunk = chunk_open()))
 		return err_nomem(err, "sum");
-	p->t = summing;
-	p->c = summing->x->chunk;
-	p->unpacked = NULL;
-	p->bad = false;
-	p->source = (uint32_t)(s - summing->q->sources);
-	p->series = id;
-	p->del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &p->del);
 	if ((rc = chunk_parse(p->c, bytes, err)))
 		return rc;
-	p->rows = chunk_rows(p->c);
-	if (!summing->acc)
+	sum_chunk_part_of_chunk(p);
+	if (!p->t->acc)
 		return ERR_OK;
 	if ((rc = chunk_measure(p->c, &sizes, err)) || (rc = sum_chunk_part_ids_exist(p, &all, err)))
 		return rc;
 	p->entries = sizes.entries;
 	p->samples = sizes.samples;
 	return all ? ERR_OK : chunk_unpack(p->c, &p->unpacked, err);
+}
+
+/* Leaves rows in the window; they ascend. */
+static void sum_chunk_part_narrow(struct sum_chunk_part *p)
+{
+	uint32_t lo = p->from, hi = p->to, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (p->rows[mid].ts_ns <= p->min_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (p->from = lo; hi < p->to && p->rows[hi].ts_ns <= p->max_ns;)
+		hi++;
+	p->to = hi;
 }
 
 static enum err_code sum_chunk_part_close(const struct sum_chunk_part *p, struct err *err)
@@ -310,30 +350,56 @@ static enum err_code sum_chunk_part_close(const struct sum_chunk_part *p, struct
 	return ERR_CORRUPT;
 }
 
-enum err_code sum_chunk(struct summing *summing, struct querier_source *s, uint32_t id,
-	struct str bytes, int64_t min_ns, int64_t max_ns, struct err *err)
+/* Runs of rows that have the type in one column. */
+static enum err_code sum_chunk_part_add(struct sum_chunk_part *p, struct err *err)
 {
-	struct sum_chunk_part p;
-	uint32_t i = 0, end;
+	uint32_t i = p->from, end;
 	enum err_code rc;
 	int column, next;
 	bool any;
 
-	if ((rc = sum_chunk_part_open(&p, summing, s, id, bytes, err)))
-		return rc;
-	p.min_ns = min_ns;
-	p.max_ns = max_ns;
-	sum_chunk_part_weigh(&p);
-	for (next = chunk_rows_n(p.c) ? sum_chunk_part_column_of(&p, 0) : -1; i < chunk_rows_n(p.c);
-		 i = end) {
+	sum_chunk_part_weigh(p);
+	for (next = i < p->to ? sum_chunk_part_column_of(p, i) : -1; i < p->to; i = end) {
 		column = next;
-		for (end = i + 1; end < chunk_rows_n(p.c); end++)
-			if ((next = sum_chunk_part_column_of(&p, end)) != column)
+		for (end = i + 1; end < p->to; end++)
+			if ((next = sum_chunk_part_column_of(p, end)) != column)
 				break;
-		if (column >= 0 && (rc = sum_chunk_part_add_run(&p, (uint32_t)column, i, end, &any, err)))
+		if (column >= 0 && (rc = sum_chunk_part_add_run(p, (uint32_t)column, i, end, &any, err)))
 			return rc;
 	}
-	return sum_chunk_part_close(&p, err);
+	return sum_chunk_part_close(p, err);
+}
+
+enum err_code sum_chunk(struct summing *summing, struct querier_source *s, uint32_t id,
+	struct str bytes, int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct sum_chunk_part p;
+	enum err_code rc;
+
+	sum_chunk_part_begin(&p, summing, s, id, min_ns, max_ns);
+	if ((rc = sum_chunk_part_open(&p, bytes, err)))
+		return rc;
+	return sum_chunk_part_add(&p, err);
+}
+
+enum err_code sum_chunk_heads(struct summing *summing, struct querier_source *s, uint32_t id,
+	const struct sum_chunk_heads *heads, int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct sum_chunk_part p;
+
+	assert(!summing->acc);
+	sum_chunk_part_begin(&p, summing, s, id, min_ns, max_ns);
+	if ((p.heads = heads)) {
+		p.rows = heads->rows;
+		p.from = 0;
+		p.to = heads->rows_n;
+		p.columns_n = heads->columns_n;
+		p.interval_ns = heads->interval_ns;
+	} else {
+		sum_chunk_part_of_chunk(&p);
+	}
+	sum_chunk_part_narrow(&p);
+	return sum_chunk_part_add(&p, err);
 }
 
 enum err_code sum_chunk_last(struct summing *summing, struct querier_source *s, uint32_t id,
@@ -343,12 +409,11 @@ enum err_code sum_chunk_last(struct summing *summing, struct querier_source *s, 
 	enum err_code rc;
 	int column;
 
-	if ((rc = sum_chunk_part_open(&p, summing, s, id, bytes, err)))
+	sum_chunk_part_begin(&p, summing, s, id, min_ns, max_ns);
+	if ((rc = sum_chunk_part_open(&p, bytes, err)))
 		return rc;
-	p.min_ns = min_ns;
-	p.max_ns = max_ns;
 	sum_chunk_part_weigh(&p);
-	for (uint32_t i = chunk_rows_n(p.c); i-- > 0 && !*found;)
+	for (uint32_t i = p.to; i-- > 0 && !*found;)
 		if ((column = sum_chunk_part_column_of(&p, i)) >= 0 &&
 			(rc = sum_chunk_part_add_run(&p, (uint32_t)column, i, i + 1, found, err)))
 			return rc;

@@ -1,8 +1,8 @@
 /*
  * Sums, the inside: rows of windows (sum.c), chunks and rollup records (sum_chunk.c), choosing
  * between the two (sum_block.c), levels beside whole hours (sum_levels.c), parts of chunks kept for
- * the next window (sum_edges.c), facts about rows (sum_stats.c), stacks as costs by name
- * (sum_names.c).
+ * the next window (sum_edges.c), chunks of a series and what is kept of their heads (sum_heads.c),
+ * facts about rows (sum_stats.c), stacks as costs by name (sum_names.c).
  *
  * Errors:  those of db_sum; damage is a warning of the querier if the rest can be read.
  * Threads: as the querier.
@@ -16,6 +16,14 @@
 /* Fields of a series' record in a block; group_n 0: not read yet. */
 struct sum_place {
 	uint32_t slot, group, group_first, group_n;
+	int64_t read_min_ns, read_max_ns; /* chunks that end in (min, max] were read before */
+	struct sum_heads *heads; /* kept ones, ascending */
+};
+
+/* All that are kept, in the order in which they came; zeros: none. */
+struct sum_kept_heads {
+	struct sum_heads *oldest, *youngest;
+	size_t bytes;
 };
 
 /* A row as a whole. */
@@ -60,6 +68,7 @@ struct sum_scratch {
 	size_t *at; /* per series: its next place */
 	size_t ids_cap, at_cap, zeros_cap;
 	struct sum_edges *edges; /* made when first wanted */
+	struct sum_kept_heads heads;
 	struct sum_place **places; /* by source: per series of a block, or NULL */
 	size_t places_n;
 };
@@ -157,12 +166,34 @@ void sum_edges_keep(struct sum_edges *e, const struct sum_edge_key *key, int64_t
 /* *out points into the kept copy. */
 bool sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key, struct chunk_tail *out);
 
+/* ---- sum_heads.c: chunks of a series, for windows that follow each other ---- */
+
+void sum_heads_close(struct sum_kept_heads *k);
+/* A series' rows in the part (min, max] of a block that has rows. Damage is a warning. */
+MUST_CHECK enum err_code sum_heads_series(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, struct err *err);
+/* The chunks of these series are read next: the disk can begin with those that were not read yet.
+ */
+void sum_heads_expect(struct summing *t, const struct querier_source *s, uint32_t first, uint32_t n,
+	int64_t min_ns, int64_t max_ns);
+
 /* ---- sum_chunk.c ---- */
 
 /* Rows of a chunk of a block in (min, max] that are not deleted. ERR_CORRUPT: nothing of some rows
  * was added, the others were. */
 MUST_CHECK enum err_code sum_chunk(struct summing *summing, struct querier_source *s, uint32_t id,
 	struct str bytes, int64_t min_ns, int64_t max_ns, struct err *err);
+/* Rows of a chunk without their samples; totals column by column. */
+struct sum_chunk_heads {
+	const struct chunk_row *rows;
+	const int64_t *totals;
+	uint32_t rows_n, columns_n;
+	int64_t interval_ns;
+};
+/* As sum_chunk where totals are enough (no acc). heads NULL: those of x->chunk, which is parsed. */
+MUST_CHECK enum err_code sum_chunk_heads(struct summing *summing, struct querier_source *s,
+	uint32_t id, const struct sum_chunk_heads *heads, int64_t min_ns, int64_t max_ns,
+	struct err *err);
 /* The latest such row that has the type; *found: there was one. */
 MUST_CHECK enum err_code sum_chunk_last(struct summing *summing, struct querier_source *s,
 	uint32_t id, struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err);

@@ -5,7 +5,7 @@
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/db.h"
-#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/sum_internal.h"
 
 #define T0 1036800 /* twelve whole days */
 #define EVERY 600
@@ -366,6 +366,79 @@ TEST(long_windows_are_read_from_rollups)
 	fixture_close(&f);
 }
 
+/* ---- windows that follow each other ---- */
+
+struct walk {
+	int64_t at_ns, step_ns, width_ns;
+};
+
+static void walk_begin(struct walk *w, int64_t span_s)
+{
+	static const int64_t steps[] = { 1, EVERY, 1234, 3 * EVERY, HOUR, 7 * HOUR };
+
+	*w = (struct walk){ .at_ns = draw_edge(span_s), .step_ns = steps[draw(6)] * SEC };
+	w->width_ns = draw(2) ? w->step_ns : w->step_ns * (int64_t)(1 + draw(4)) + (int64_t)draw(9);
+}
+
+static void walk_on(struct walk *w, int64_t span_s)
+{
+	w->at_ns = draw(12) ? w->at_ns + w->step_ns : draw_edge(span_s);
+}
+
+static void compare_steps(
+	struct fixture *f, int64_t span_s, size_t heads_max, bool *kept, const char *what)
+{
+	const struct profile_type *t = &types[draw(TYPES)];
+	const struct db_series *series[64];
+	struct db_series *all;
+	struct db_querier *q;
+	struct walk w[2];
+	char text[160];
+	size_t all_n, n;
+
+	arena_reset(&f->arena);
+	REQUIRE_OK(db_querier_open(f->db, 0, INT64_MAX, NULL, &q, &f->err), &f->err);
+	db_querier_in_steps(q, draw(2));
+	q->heads_bytes_max = heads_max;
+	REQUIRE_OK(db_select(q, NULL, 0, &f->arena, &all, &all_n, &f->err), &f->err);
+	walk_begin(&w[0], span_s);
+	walk_begin(&w[1], span_s);
+	for (int i = 0; i < 30; i++) {
+		struct walk *of = &w[draw(3) == 0]; /* as a query with an offset has it */
+		snprintf(text, sizeof(text), "%s, step %d of %.3f: type %zu at %.3f", what, i,
+			(double)of->width_ns / 1e9, (size_t)(t - types), (double)of->at_ns / 1e9 - T0);
+		if ((n = pick_series(all, all_n, t, "a", draw(4) == 0, series))) {
+			compare(f, series, n, q, t, of->at_ns - of->width_ns, of->at_ns, false, text);
+			CHECK(q->scratch->heads.bytes <= heads_max);
+			*kept |= q->scratch->heads.bytes > 0;
+		}
+		walk_on(of, span_s);
+	}
+	db_querier_warnings(q, &n);
+	CHECK_INT(n, 0);
+	db_querier_close(q);
+}
+
+TEST(sums_of_steps_are_those_of_rows)
+{
+	static const size_t heads_max[] = { 0, 3000, 20000, 8 << 20 };
+	const int turns = check_is_short() ? 8 : 60;
+	struct fixture f;
+	bool kept = false;
+
+	REQUIRE(open_days(&f) && fill(&f, T0, T0 + SPAN));
+	CHECK_OK(db_compact(f.db, &f.err), &f.err);
+	for (int i = 0; i < turns; i++)
+		compare_steps(&f, SPAN, heads_max[draw(4)], &kept, "all");
+	delete (&f, "a", "1", T0 + 3 * HOUR + 900, T0 + 9 * HOUR);
+	delete (&f, "a", NULL, T0 + DAY + HOUR, T0 + DAY + HOUR + 1800);
+	delete (&f, "a", "0", T0 + 3 * DAY + 4 * HOUR, T0 + 3 * DAY + 4 * HOUR + 3000);
+	for (int i = 0; i < turns; i++)
+		compare_steps(&f, SPAN, heads_max[draw(4)], &kept, "deleted");
+	CHECK(kept);
+	fixture_close(&f);
+}
+
 /* ---- without raw rows ---- */
 
 struct whole {
@@ -427,8 +500,8 @@ TEST(without_raw_rows_windows_are_whole_steps)
 
 /* ---- damage ---- */
 
-/* A byte of a block's rollups is another one. */
-static bool spoil(struct fixture *f, uint64_t part, uint64_t parts)
+/* A byte of a block's file is another one. */
+static bool spoil(struct fixture *f, const char *file, uint64_t part, uint64_t parts)
 {
 	struct buf b = { 0 };
 	struct str *names;
@@ -440,7 +513,7 @@ static bool spoil(struct fixture *f, uint64_t part, uint64_t parts)
 	f->db = NULL;
 	if (fs_list(dir, &f->arena, &names, &n, &f->err) || !n)
 		return false;
-	path = arena_printf(&f->arena, "%s/" STR_FMT "/rollups.ldb", dir, STR_ARG(names[0]));
+	path = arena_printf(&f->arena, "%s/" STR_FMT "/%s", dir, STR_ARG(names[0]), file);
 	if (fs_read_file(path, 64u << 20, &b, &f->err))
 		return false;
 	b.ptr[b.len * part / parts] ^= 0x40;
@@ -457,11 +530,10 @@ TEST(what_rollups_lost_is_read_from_rows)
 	struct fixture f;
 	size_t n, all_n, warned = 0;
 
-	REQUIRE(open_days(&f));
-	REQUIRE(fill(&f, T0, T0 + 36 * HOUR));
+	REQUIRE(open_days(&f) && fill(&f, T0, T0 + 36 * HOUR));
 	CHECK_OK(db_compact(f.db, &f.err), &f.err);
 	for (uint64_t part = 1; part < 16; part += check_is_short() ? 4 : 1) {
-		REQUIRE(spoil(&f, part, 16));
+		REQUIRE(spoil(&f, "rollups.ldb", part, 16));
 		REQUIRE_OK(db_querier_open(f.db, 0, INT64_MAX, NULL, &q, &f.err), &f.err);
 		REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &all, &all_n, &f.err), &f.err);
 		for (size_t t = 0; t < TYPES; t++)
@@ -472,6 +544,56 @@ TEST(what_rollups_lost_is_read_from_rows)
 		db_querier_warnings(q, &n);
 		warned += n > 0;
 		db_querier_close(q);
+	}
+	CHECK(warned > 0);
+	fixture_close(&f);
+}
+
+/* Totals and warnings of steps are those of queriers that are asked once. */
+static void compare_damaged_steps(struct fixture *f, const struct profile_type *t, size_t *warned)
+{
+	const struct db_series *series[64];
+	struct db_series *all;
+	struct db_querier *q[2];
+	struct walk w;
+	size_t n, all_n, of[2] = { 0, 0 };
+	enum err_code rc;
+
+	REQUIRE_OK(db_querier_open(f->db, 0, INT64_MAX, NULL, &q[0], &f->err), &f->err);
+	db_querier_in_steps(q[0], false);
+	walk_begin(&w, 36 * HOUR);
+	for (int i = 0; i < 30; i++, walk_on(&w, 36 * HOUR)) {
+		struct sum_stats stats[2] = { 0 };
+
+		REQUIRE_OK(db_querier_open(f->db, 0, INT64_MAX, NULL, &q[1], &f->err), &f->err);
+		for (size_t k = 0; k < 2; k++) {
+			REQUIRE_OK(db_select(q[k], NULL, 0, &f->arena, &all, &all_n, &f->err), &f->err);
+			n = pick_series(all, all_n, t, "a", false, series);
+			rc = db_sum(q[k], series, n, t, w.at_ns - w.width_ns, w.at_ns, SUM_WINDOW, NULL,
+				&f->arena, &stats[k], &f->err);
+			CHECK_OK(rc, &f->err);
+			db_querier_warnings(q[k], &n);
+			of[k] += n;
+		}
+		compare_stats(&stats[0], &stats[1], true, "a damaged step");
+		CHECK_INT(of[0] > 0, of[1] > 0);
+		db_querier_close(q[1]);
+	}
+	*warned += of[0] > 0;
+	db_querier_close(q[0]);
+}
+
+TEST(damage_is_met_in_every_step)
+{
+	struct fixture f;
+	size_t warned = 0;
+
+	REQUIRE(open_days(&f) && fill(&f, T0, T0 + 36 * HOUR));
+	CHECK_OK(db_compact(f.db, &f.err), &f.err);
+	for (uint64_t part = 1; part < 16; part += check_is_short() ? 4 : 1) {
+		REQUIRE(spoil(&f, "rows.ldb", part, 16));
+		for (size_t t = 0; t < TYPES; t++)
+			compare_damaged_steps(&f, &types[t], &warned);
 	}
 	CHECK(warned > 0);
 	fixture_close(&f);

@@ -1,0 +1,287 @@
+#include <stdlib.h>
+
+#include "tsdb/read/sum_internal.h"
+
+/*
+ * Heads: what a chunk says of each of its rows, without their samples: time, totals, durations.
+ * Totals need no more. When windows follow each other, each of them asks the same chunk again, so
+ * its heads are kept: the chunk is found, read and parsed once, and a window then costs its rows.
+ *
+ * Heads also know where they are among the chunks of their series. A block finds the first chunk
+ * that ends after a time, and goes on until a chunk begins behind the window. The heads know that
+ * no other chunk ends in (known_ns, last_ns], and where the next one begins. If that is not enough
+ * for a window, the block is asked. A chunk that is damaged, and those that come behind it, are not
+ * kept, so each window that needs them reports the damage again.
+ *
+ * Heads of past windows are freed when room is needed; if there is none, nothing is kept.
+ */
+struct sum_heads {
+	struct sum_heads *later; /* of the series; known_ns ascends */
+	struct sum_heads *younger; /* of all: kept after it */
+	struct sum_place *of;
+	int64_t known_ns, last_ns;
+	int64_t next_ns; /* INT64_MAX: there is no other chunk */
+	int64_t interval_ns;
+	size_t bytes;
+	uint32_t rows_n, columns_n;
+	struct chunk_row rows[]; /* then totals, column by column */
+};
+
+void sum_heads_close(struct sum_kept_heads *k)
+{
+	for (struct sum_heads *h = k->oldest, *next; h; h = next) {
+		next = h->younger;
+		free(h);
+	}
+	*k = (struct sum_kept_heads){ 0 };
+}
+
+static int64_t *sum_heads_totals(struct sum_heads *h)
+{
+	return (int64_t *)(h->rows + h->rows_n);
+}
+
+/* ---- keeping ---- */
+
+static void sum_heads_unlink(struct sum_heads *h)
+{
+	struct sum_heads **at = &h->of->heads;
+
+	while (*at != h)
+		at = &(*at)->later;
+	*at = h->later;
+}
+
+/* False: there is no room. */
+static bool sum_heads_make_room(struct summing *t, size_t bytes)
+{
+	struct sum_kept_heads *k = &t->x->heads;
+	size_t max = t->q->heads_bytes_max;
+	struct sum_heads *gone;
+
+	while (k->bytes + bytes > max && k->oldest && k->oldest->last_ns <= t->window_ns) {
+		gone = k->oldest;
+		k->oldest = gone->younger;
+		k->bytes -= gone->bytes;
+		sum_heads_unlink(gone);
+		free(gone);
+	}
+	if (!k->oldest)
+		k->youngest = NULL;
+	return k->bytes + bytes <= max;
+}
+
+/* Of a parsed chunk, the first one that ends after from_ns. c NULL: there is none before the next
+ * one begins. Result NULL: they cannot be kept. */
+static struct sum_heads *sum_heads_make(
+	struct summing *t, struct sum_place *place, int64_t from_ns, const struct chunk *c)
+{
+	uint32_t rows_n = c ? chunk_rows_n(c) : 0, columns_n = c ? chunk_columns_n(c) : 0;
+	size_t column = rows_n * sizeof(int64_t);
+	size_t bytes = sizeof(struct sum_heads) + rows_n * sizeof(struct chunk_row) +
+		columns_n * column;
+	struct sum_heads *h;
+
+	if ((c && !rows_n) || !sum_heads_make_room(t, bytes) || !(h = malloc(bytes)))
+		return NULL;
+	*h = (struct sum_heads){ .of = place,
+		.known_ns = from_ns,
+		.last_ns = c ? chunk_rows(c)[rows_n - 1].ts_ns : from_ns,
+		.interval_ns = c ? chunk_interval_ns(c) : 0,
+		.bytes = bytes,
+		.rows_n = rows_n,
+		.columns_n = columns_n };
+	if (c)
+		memcpy(h->rows, chunk_rows(c), rows_n * sizeof(*h->rows));
+	for (uint32_t i = 0; i < columns_n; i++)
+		memcpy(sum_heads_totals(h) + (size_t)i * rows_n, chunk_totals(c, i), column);
+	return h;
+}
+
+/* The last ones of the series that are known from the time on, or from before. */
+static struct sum_heads *sum_heads_at(const struct sum_place *place, int64_t ns)
+{
+	struct sum_heads *found = NULL;
+
+	for (struct sum_heads *h = place->heads; h && h->known_ns <= ns; h = h->later)
+		found = h;
+	return found;
+}
+
+/* h NULL is fine. */
+static void sum_heads_keep(struct summing *t, struct sum_heads *h, int64_t next_ns)
+{
+	struct sum_kept_heads *k = &t->x->heads;
+	struct sum_heads *before;
+
+	if (!h)
+		return;
+	h->next_ns = next_ns;
+	before = sum_heads_at(h->of, h->known_ns);
+	h->later = before ? before->later : h->of->heads;
+	*(before ? &before->later : &h->of->heads) = h;
+	*(k->youngest ? &k->youngest->younger : &k->oldest) = h;
+	k->youngest = h;
+	k->bytes += h->bytes;
+}
+
+/* ---- adding ---- */
+
+struct sum_heads_walk {
+	struct summing *t;
+	struct querier_source *s;
+	struct sum_place *place;
+	uint32_t id;
+	int64_t min_ns, max_ns;
+	int64_t at_ns; /* chunks that end until then are done */
+	int64_t last_ns; /* the end of the last chunk that was read */
+	bool keeps;
+};
+
+/* Damage is a warning. */
+static enum err_code sum_heads_note(
+	const struct sum_heads_walk *w, enum err_code rc, const struct err *why, struct err *err)
+{
+	if (rc == ERR_CORRUPT)
+		querier_warn(w->t->q, w->s, why);
+	return rc && rc != ERR_CORRUPT ? err_copy(err, why) : ERR_OK;
+}
+
+/* *all: the window has no other chunks. */
+static enum err_code sum_heads_add_kept(struct sum_heads_walk *w, bool *all, struct err *err)
+{
+	struct sum_heads *h = sum_heads_at(w->place, w->at_ns), *before = NULL;
+	enum err_code rc = ERR_OK;
+	struct err why;
+
+	for (; h && h != before && !rc && !*all; h = sum_heads_at(w->place, w->at_ns)) {
+		if (w->at_ns < h->last_ns) {
+			const struct sum_chunk_heads heads = { h->rows, sum_heads_totals(h), h->rows_n,
+				h->columns_n, h->interval_ns };
+
+			rc = sum_chunk_heads(w->t, w->s, w->id, &heads, w->min_ns, w->max_ns, &why);
+			rc = sum_heads_note(w, rc, &why, err);
+			w->at_ns = h->last_ns;
+		}
+		*all = w->max_ns < h->next_ns;
+		before = h;
+	}
+	return rc;
+}
+
+/* A chunk of the block; *made: its heads, to be kept when it is known where the next one begins. */
+static enum err_code sum_heads_add_chunk(
+	struct sum_heads_walk *w, struct str bytes, struct sum_heads **made, struct err *err)
+{
+	struct sum_scratch *x = w->t->x;
+	enum err_code rc;
+
+	if (!w->keeps) {
+		if ((rc = sum_chunk(w->t, w->s, w->id, bytes, w->min_ns, w->max_ns, err)))
+			return rc;
+	} else {
+		if (!x->chunk && !(x->chunk = chunk_open()))
+			return err_nomem(err, "sum");
+		if ((rc = chunk_parse(x->chunk, bytes, err)))
+			return rc;
+		*made = sum_heads_make(w->t, w->place, w->at_ns, x->chunk);
+		if ((rc = sum_chunk_heads(w->t, w->s, w->id, NULL, w->min_ns, w->max_ns, err)))
+			return rc;
+	}
+	if (chunk_rows_n(x->chunk))
+		w->last_ns = chunk_rows(x->chunk)[chunk_rows_n(x->chunk) - 1].ts_ns;
+	return ERR_OK;
+}
+
+/* The chunks that end after at_ns. */
+static enum err_code sum_heads_add_read(struct sum_heads_walk *w, struct err *err)
+{
+	struct block_chunks *it = querier_chunks(w->s, err);
+	struct sum_heads *made = NULL;
+	int64_t from = w->at_ns, first;
+	enum err_code rc;
+	struct str bytes;
+	struct err why;
+
+	if (!it)
+		return err_nomem(err, "sum");
+	w->last_ns = w->max_ns;
+	/* Behind max_ns if chunks overlap: then one that ends later may begin in the window. */
+	block_chunks_seek(it, w->id, from, from < w->max_ns ? w->max_ns : from + 1);
+	while ((rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
+		if (!rc) {
+			sum_heads_keep(w->t, made, first);
+			made = NULL;
+			if (!(rc = sum_canceled(w->t, &why)))
+				rc = sum_heads_add_chunk(w, bytes, &made, &why);
+		}
+		if (rc == ERR_CORRUPT) {
+			free(made);
+			made = NULL;
+			w->keeps = false;
+		}
+		if ((rc = sum_heads_note(w, rc, &why, err)))
+			break;
+		if (made)
+			w->at_ns = made->last_ns;
+		else
+			w->keeps = false; /* what follows is not known from here on */
+	}
+	if (rc != ERR_NOT_FOUND) {
+		free(made);
+		return rc;
+	}
+	if (!made && w->keeps)
+		made = sum_heads_make(w->t, w->place, from, NULL);
+	sum_heads_keep(w->t, made, first);
+	return ERR_OK;
+}
+
+static struct sum_place *sum_heads_place_of(
+	const struct summing *t, const struct querier_source *s, uint32_t id)
+{
+	struct sum_place *places = t->x->places[s - t->q->sources];
+
+	return places && id < block_meta(s->b->block)->series ? &places[id] : NULL;
+}
+
+enum err_code sum_heads_series(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct sum_heads_walk w = { .t = t,
+		.s = s,
+		.place = sum_heads_place_of(t, s, id),
+		.id = id,
+		.min_ns = min_ns,
+		.max_ns = max_ns,
+		.at_ns = min_ns };
+	struct sum_place *place = w.place;
+	enum err_code rc = ERR_OK;
+	bool all = false;
+	int64_t from;
+
+	t->hour = (struct span_hour){ 0 };
+	w.keeps = place && t->q->in_steps && !t->acc;
+	if (w.keeps)
+		rc = sum_heads_add_kept(&w, &all, err);
+	from = w.at_ns;
+	if (rc || all || (rc = sum_heads_add_read(&w, err)) || !place)
+		return rc;
+	if (from < place->read_min_ns || from > place->read_max_ns)
+		place->read_min_ns = from;
+	place->read_max_ns = w.last_ns > max_ns ? w.last_ns : max_ns;
+	return ERR_OK;
+}
+
+void sum_heads_expect(struct summing *t, const struct querier_source *s, uint32_t first, uint32_t n,
+	int64_t min_ns, int64_t max_ns)
+{
+	for (uint32_t i = first; i < first + n; i++) {
+		const struct sum_place *p = sum_heads_place_of(t, s, i);
+		int64_t from = p && min_ns >= p->read_min_ns && min_ns < p->read_max_ns ? p->read_max_ns :
+																				  min_ns;
+
+		if (from < max_ns)
+			block_chunks_expect(s->b->block, i, 1, from, max_ns);
+	}
+}
