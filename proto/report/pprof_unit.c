@@ -148,10 +148,12 @@ static const struct pprof_unit *pprof_unit_find(struct str unit, const struct un
 int64_t pprof_unit_ratio(struct str from, struct str to)
 {
 	const struct unit_family *of_from, *of_to;
-	const struct pprof_unit *a = pprof_unit_find(from, &of_from), *b = pprof_unit_find(to, &of_to);
+	const struct pprof_unit *a, *b;
 
-	if (str_eq(from, to))
+	if (str_eq(from, to)) /* so nearly always */
 		return 1;
+	a = pprof_unit_find(from, &of_from);
+	b = pprof_unit_find(to, &of_to);
 	if (!a || of_from != of_to || a->size % b->size || a->size / b->size > INT64_MAX)
 		return 0;
 	return (int64_t)(a->size / b->size);

@@ -160,9 +160,14 @@ static void estimate_count_steps(const struct estimating *e, struct block *b,
 	uint64_t *counts = functions ? e->out->function_sums :
 		group                    ? e->out->group_sums :
 								   e->out->series_sums;
-	double cells = estimate_cells_per_hour(b, kind, samples_part);
-	double row = u->of.rows ? (double)u->of.samples / (double)u->of.rows : 0;
+	double row = u->of.rows ? (double)u->of.samples / (double)u->of.rows : 0, cells;
+	bool any = false;
 
+	for (unsigned i = 0; i < ROLLUP_LEVELS; i++)
+		any |= r->steps[i] > 0;
+	if (!any)
+		return;
+	cells = estimate_cells_per_hour(b, kind, samples_part);
 	if (cells < row && !functions) /* pages are too large to tell of a small block */
 		cells = row;
 	for (unsigned i = 0; i < ROLLUP_LEVELS; i++) {
@@ -197,9 +202,10 @@ static void estimate_count_chunks(const struct estimating *e, struct block *b,
 		rows *= raw_ns / (double)span;
 	chunks = rows / of_chunk + r->ends / 2.0;
 	parts = r->ends < chunks ? r->ends : chunks;
-	merged = delta && m->samples ? estimate_cells_per_hour(b, BLOCK_ROLLUPS_SERIES,
-									   (double)u->of.samples / (double)m->samples) :
-								   of_chunk * each;
+	merged = of_chunk * each;
+	if (delta && m->samples && e->wish != SUM_TOTALS)
+		merged = estimate_cells_per_hour(
+			b, BLOCK_ROLLUPS_SERIES, (double)u->of.samples / (double)m->samples);
 	if (merged > of_chunk * each)
 		merged = of_chunk * each;
 	samples = parts * of_chunk * each + (chunks - parts) * merged;
@@ -257,7 +263,7 @@ static enum err_code estimate_look_at(const struct estimating *e, struct querier
 	if (ids[0] >= block_meta(b)->series)
 		return ERR_NOT_FOUND;
 	if ((rc = block_series(b, ids[0], &e->x->arena, &u->of, err)) || u->of.slot == BLOCK_NUMERIC ||
-		e->pick == SUM_LAST)
+		e->pick == SUM_LAST || n == 1)
 		return rc;
 	if ((rc = block_group(b, u->of.group, &first, &group_n, err)))
 		return rc;

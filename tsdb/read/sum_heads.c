@@ -53,13 +53,13 @@ static void sum_heads_unlink(struct sum_heads *h)
 }
 
 /* False: there is no room. */
-static bool sum_heads_make_room(struct summing *t, size_t bytes)
+static bool sum_heads_make_room(struct summing *summing, size_t bytes)
 {
-	struct sum_kept_heads *k = &t->x->heads;
-	size_t max = t->q->heads_bytes_max;
+	struct sum_kept_heads *k = &summing->x->heads;
+	size_t max = summing->q->heads_bytes_max;
 	struct sum_heads *gone;
 
-	while (k->bytes + bytes > max && k->oldest && k->oldest->last_ns <= t->window_ns) {
+	while (k->bytes + bytes > max && k->oldest && k->oldest->last_ns <= summing->window_ns) {
 		gone = k->oldest;
 		k->oldest = gone->younger;
 		k->bytes -= gone->bytes;
@@ -74,7 +74,7 @@ static bool sum_heads_make_room(struct summing *t, size_t bytes)
 /* Of a parsed chunk, the first one that ends after from_ns. c NULL: there is none before the next
  * one begins. Result NULL: they cannot be kept. */
 static struct sum_heads *sum_heads_make(
-	struct summing *t, struct sum_place *place, int64_t from_ns, const struct chunk *c)
+	struct summing *summing, struct sum_place *place, int64_t from_ns, const struct chunk *c)
 {
 	uint32_t rows_n = c ? chunk_rows_n(c) : 0, columns_n = c ? chunk_columns_n(c) : 0;
 	size_t column = rows_n * sizeof(int64_t);
@@ -82,7 +82,7 @@ static struct sum_heads *sum_heads_make(
 		columns_n * column;
 	struct sum_heads *h;
 
-	if ((c && !rows_n) || !sum_heads_make_room(t, bytes) || !(h = malloc(bytes)))
+	if ((c && !rows_n) || !sum_heads_make_room(summing, bytes) || !(h = malloc(bytes)))
 		return NULL;
 	*h = (struct sum_heads){ .of = place,
 		.known_ns = from_ns,
@@ -109,9 +109,9 @@ static struct sum_heads *sum_heads_at(const struct sum_place *place, int64_t ns)
 }
 
 /* h NULL is fine. */
-static void sum_heads_keep(struct summing *t, struct sum_heads *h, int64_t next_ns)
+static void sum_heads_keep(struct summing *summing, struct sum_heads *h, int64_t next_ns)
 {
-	struct sum_kept_heads *k = &t->x->heads;
+	struct sum_kept_heads *k = &summing->x->heads;
 	struct sum_heads *before;
 
 	if (!h)
@@ -238,19 +238,19 @@ static enum err_code sum_heads_add_read(struct sum_heads_walk *w, struct err *er
 }
 
 static struct sum_place *sum_heads_place_of(
-	const struct summing *t, const struct querier_source *s, uint32_t id)
+	const struct summing *summing, const struct querier_source *s, uint32_t id)
 {
-	struct sum_place *places = t->x->places[s - t->q->sources];
+	struct sum_place *places = summing->x->places[s - summing->q->sources];
 
 	return places && id < block_meta(s->b->block)->series ? &places[id] : NULL;
 }
 
-enum err_code sum_heads_series(struct summing *t, struct querier_source *s, uint32_t id,
+enum err_code sum_heads_series(struct summing *summing, struct querier_source *s, uint32_t id,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
-	struct sum_heads_walk w = { .t = t,
+	struct sum_heads_walk w = { .t = summing,
 		.s = s,
-		.place = sum_heads_place_of(t, s, id),
+		.place = sum_heads_place_of(summing, s, id),
 		.id = id,
 		.min_ns = min_ns,
 		.max_ns = max_ns,
@@ -260,8 +260,8 @@ enum err_code sum_heads_series(struct summing *t, struct querier_source *s, uint
 	bool all = false;
 	int64_t from;
 
-	t->hour = (struct span_hour){ 0 };
-	w.keeps = place && t->q->in_steps && !t->acc;
+	summing->hour = (struct span_hour){ 0 };
+	w.keeps = place && summing->q->in_steps && !summing->acc;
 	if (w.keeps)
 		rc = sum_heads_add_kept(&w, &all, err);
 	from = w.at_ns;
@@ -273,11 +273,11 @@ enum err_code sum_heads_series(struct summing *t, struct querier_source *s, uint
 	return ERR_OK;
 }
 
-void sum_heads_expect(struct summing *t, const struct querier_source *s, uint32_t first, uint32_t n,
-	int64_t min_ns, int64_t max_ns)
+void sum_heads_expect(struct summing *summing, const struct querier_source *s, uint32_t first,
+	uint32_t n, int64_t min_ns, int64_t max_ns)
 {
 	for (uint32_t i = first; i < first + n; i++) {
-		const struct sum_place *p = sum_heads_place_of(t, s, i);
+		const struct sum_place *p = sum_heads_place_of(summing, s, i);
 		int64_t from = p && min_ns >= p->read_min_ns && min_ns < p->read_max_ns ? p->read_max_ns :
 																				  min_ns;
 

@@ -170,12 +170,12 @@ bool sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key, struct 
 
 void sum_heads_close(struct sum_kept_heads *k);
 /* A series' rows in the part (min, max] of a block that has rows. Damage is a warning. */
-MUST_CHECK enum err_code sum_heads_series(struct summing *t, struct querier_source *s, uint32_t id,
-	int64_t min_ns, int64_t max_ns, struct err *err);
+MUST_CHECK enum err_code sum_heads_series(struct summing *summing, struct querier_source *s,
+	uint32_t id, int64_t min_ns, int64_t max_ns, struct err *err);
 /* The chunks of these series are read next: the disk can begin with those that were not read yet.
  */
-void sum_heads_expect(struct summing *t, const struct querier_source *s, uint32_t first, uint32_t n,
-	int64_t min_ns, int64_t max_ns);
+void sum_heads_expect(struct summing *summing, const struct querier_source *s, uint32_t first,
+	uint32_t n, int64_t min_ns, int64_t max_ns);
 
 /* ---- sum_chunk.c ---- */
 
