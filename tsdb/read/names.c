@@ -307,6 +307,7 @@ static enum err_code read_names_of_series(
 {
 	const struct db_visitor visitor = { .wanted = read_names_wants_series,
 		.sample_label = r->name,
+		.early = true,
 		.take = read_names_take_series,
 		.ctx = r };
 

@@ -114,6 +114,9 @@ struct db_visitor {
 	bool (*wanted)(void *ctx, struct labels labels);
 	struct str sample_label; /* not empty: a series passes only if samples of its job have it */
 	bool blocks_only; /* series of head windows are left out */
+	/* A row that waits for its sync, or was stored after the querier was opened, may count. Then
+	 * rows of head windows are searched only where indexes do not tell. */
+	bool early;
 	/* *s and its labels are valid until the return. An error ends the visit. */
 	enum err_code (*take)(void *ctx, const struct db_series *s, struct err *err);
 	void *ctx;

@@ -47,6 +47,7 @@ struct selecting {
 	size_t series_max; /* ERR_LIMIT if there are, or probably are, more at one time; 0: no limit */
 	size_t about; /* then: an estimate of their number */
 	struct latest_count *latest; /* by member: its source that was looked at last; NULL: no limit */
+	bool whole; /* all series of the window that is looked at have rows in the querier's time */
 	bool too_many; /* known: only their number is estimated now */
 	double part; /* then: of the series that matchers accept */
 	const struct matcher *m;

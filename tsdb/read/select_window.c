@@ -193,19 +193,36 @@ static void select_window_list_series(void *ctx, uint32_t id, struct series *of)
 
 	if (of && (of->job || l->numbers))
 		l->v[l->n++] = (struct read_select_found){ of->labels, NULL, of->job,
-			of->job ? of->job->name : (struct str){ 0 }, { l->source, id }, 0, 0 };
+			of->job ? of->job->name : (struct str){ 0 }, { l->source, id }, 0,
+			atomic_load(&of->last_ts_ns) };
 }
 
-/* One entry per epoch that has rows of it. */
+/* The series has rows in the querier's time, all of them in one epoch. */
+static bool select_window_is_sure(
+	const struct selecting *selecting, const struct querier_source *s, struct read_select_found f)
+{
+	const struct db_querier *q = selecting->q;
+	int64_t from = q->min_ns > s->min_ns ? q->min_ns : s->min_ns,
+			to = q->max_ns < s->max_ns ? q->max_ns : s->max_ns;
+	struct window_span span;
+
+	if (!selecting->visitor || !selecting->visitor->early || s->deleted_n ||
+		window_epoch_at(s->db, s->w, f.job, 1, &span))
+		return false;
+	return selecting->whole || (f.last_ns > from && f.last_ns <= to);
+}
+
+/* One entry per epoch that has rows of it. f.last_ns: its last row, as far as that is known. */
 static enum err_code select_window_add_epochs(
 	struct selecting *selecting, uint32_t source, struct read_select_found f, struct err *err)
 {
 	struct querier_source *s = &selecting->q->sources[source];
+	bool sure = select_window_is_sure(selecting, s, f);
 	struct window_span span;
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; window_epoch_at(s->db, s->w, f.job, i, &span) && !rc; i++) {
-		if (!window_has_rows(selecting->q, s, f.place.id, span, &f.first_ns))
+		if (!sure && !window_has_rows(selecting->q, s, f.place.id, span, &f.first_ns))
 			continue;
 		f.last_ns = s->max_ns;
 		rc = select_window_part_of(selecting, source, f.job, span.epoch, &f.partition, err);
@@ -377,21 +394,6 @@ static enum err_code select_window_match_ids(
 	return rc;
 }
 
-enum err_code select_window(struct selecting *s, uint32_t source, struct err *err)
-{
-	struct bits ids = { 0 };
-	enum err_code rc;
-
-	if (!s->q->sources[source].snap)
-		return ERR_OK;
-	if (!(rc = select_window_match_ids(s, source, LACKING_MANY, &ids, err)))
-		rc = select_ids(s, source, &ids, select_window_look, err);
-	bits_release(&ids);
-	return rc;
-}
-
-/* ---- series alone ---- */
-
 /* Every series of the window has rows in the querier's time; rows that wait for their sync count.
  */
 static bool select_window_is_whole(struct db_querier *q, const struct querier_source *s)
@@ -408,6 +410,23 @@ static bool select_window_is_whole(struct db_querier *q, const struct querier_so
 	mutex_unlock(&s->db->lock);
 	return whole;
 }
+
+enum err_code select_window(struct selecting *s, uint32_t source, struct err *err)
+{
+	struct bits ids = { 0 };
+	enum err_code rc;
+
+	if (!s->q->sources[source].snap)
+		return ERR_OK;
+	s->whole = s->visitor && s->visitor->early &&
+		select_window_is_whole(s->q, &s->q->sources[source]);
+	if (!(rc = select_window_match_ids(s, source, LACKING_MANY, &ids, err)))
+		rc = select_ids(s, source, &ids, select_window_look, err);
+	bits_release(&ids);
+	return rc;
+}
+
+/* ---- series alone ---- */
 
 /* Series whose rows must be searched. */
 struct unsure {

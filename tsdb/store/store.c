@@ -1,4 +1,4 @@
-#include "tsdb/store/store.h"
+#include "tsdb/store/store_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,32 +23,11 @@
 #define BATCH_KEPT_BYTES (1u << 20)
 #define CHECKSUM_BYTES 4u
 
-struct store {
-	leveldb_t *db;
-	leveldb_options_t *options;
-	leveldb_readoptions_t *read;
-	leveldb_writeoptions_t *write;
-	const struct store_ops *ops;
-	char *dir;
-	uint64_t identity;
-	struct store_shadow *shadow; /* NULL: it writes to the disk */
-};
-
 struct store_batch {
 	leveldb_writebatch_t *b;
 	size_t bytes;
 	uint64_t identity;
 	struct buf copies;
-};
-
-struct store_snapshot {
-	const leveldb_snapshot_t *s;
-};
-
-struct store_iter {
-	leveldb_iterator_t *it;
-	leveldb_readoptions_t *read;
-	const struct store *s;
 };
 
 struct store_cache *store_cache_open(size_t bytes)
@@ -309,7 +288,7 @@ struct str store_record_known(struct str record)
 	return (struct str){ record.ptr, record.len - CHECKSUM_BYTES };
 }
 
-static enum err_code store_open_record(
+enum err_code store_open_record(
 	const struct store *s, struct str key, struct str record, struct str *out, struct err *err)
 {
 	enum err_code rc = store_record_value(key, record, s->identity, out, err);
@@ -440,97 +419,6 @@ void store_snapshot_close(struct store *s, struct store_snapshot *snap)
 		return;
 	leveldb_release_snapshot(s->db, snap->s);
 	free(snap);
-}
-
-static struct store_iter *store_open_iter(
-	struct store *s, const struct store_snapshot *snap, bool keep)
-{
-	struct store_iter *it = malloc(sizeof(*it));
-
-	if (!it)
-		return NULL;
-	it->s = s;
-	it->read = leveldb_readoptions_create();
-	leveldb_readoptions_set_verify_checksums(it->read, 1);
-	leveldb_readoptions_set_fill_cache(it->read, keep);
-	if (snap)
-		leveldb_readoptions_set_snapshot(it->read, snap->s);
-	it->it = leveldb_create_iterator(s->db, it->read);
-	return it;
-}
-
-struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap)
-{
-	return store_open_iter(s, snap, true);
-}
-
-struct store_iter *store_scan_open(struct store *s, const struct store_snapshot *snap)
-{
-	return store_open_iter(s, snap, false);
-}
-
-void store_iter_close(struct store_iter *it)
-{
-	if (!it)
-		return;
-	leveldb_iter_destroy(it->it);
-	leveldb_readoptions_destroy(it->read);
-	free(it);
-}
-
-void store_iter_seek(struct store_iter *it, struct str key)
-{
-	leveldb_iter_seek(it->it, key.ptr, key.len);
-}
-
-void store_iter_seek_before(struct store_iter *it, struct str key)
-{
-	leveldb_iter_seek(it->it, key.ptr, key.len);
-	if (leveldb_iter_valid(it->it))
-		leveldb_iter_prev(it->it);
-	else
-		leveldb_iter_seek_to_last(it->it);
-}
-
-void store_iter_next(struct store_iter *it)
-{
-	leveldb_iter_next(it->it);
-}
-
-bool store_iter_valid(const struct store_iter *it)
-{
-	return leveldb_iter_valid(it->it);
-}
-
-struct str store_iter_key(const struct store_iter *it)
-{
-	struct str key;
-
-	assert(store_iter_valid(it));
-	key.ptr = leveldb_iter_key(it->it, &key.len);
-	return key;
-}
-
-struct str store_iter_record(const struct store_iter *it)
-{
-	struct str record;
-
-	assert(store_iter_valid(it));
-	record.ptr = leveldb_iter_value(it->it, &record.len);
-	return record;
-}
-
-enum err_code store_iter_value(const struct store_iter *it, struct str *out, struct err *err)
-{
-	return store_open_record(it->s, store_iter_key(it), store_iter_record(it), out, err);
-}
-
-enum err_code store_iter_status(const struct store_iter *it, struct err *err)
-{
-	char *msg = NULL;
-
-	leveldb_iter_get_error(it->it, &msg);
-	return store_error_of(msg, it->s->dir, err);
 }
 
 enum err_code store_get(struct store *s, struct str key, struct buf *out, struct err *err)

@@ -1,4 +1,5 @@
 /* Names and values of labels by indexes and by series, in the head and in blocks: the same. */
+#include "base/map.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 
@@ -103,5 +104,91 @@ TEST(names_are_those_that_queries_use)
 	store(&f, 0, 100 * WINDOW_S);
 	fixture_maintain(&f); /* cuts the first window */
 	check_all(&f, true);
+	fixture_close(&f);
+}
+
+/* ---- parts of a window ---- */
+
+#define PODS 60u
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t below)
+{
+	state += UINT64_C(0x9e3779b97f4a7c15);
+	return map_hash_u64(state) % below;
+}
+
+static void store_pod(struct fixture *f, size_t pod, int64_t at_ns)
+{
+	const char *const lines[] = { "main;f 1", NULL };
+	struct label v[] = { { STR(LABEL_NAME), STR("cpu") },
+		{ STR("job"), STR("shop") },
+			{ STR("pod"), str_of(arena_printf(&f->arena, "p%02zu", pod)) } };
+
+	CHECK_OK(append_wait(f->db, (struct labels){ v, 3 }, at_ns, SEC,
+				 profile_of(&f->arena, types, lines), NULL, false, NULL, &f->err),
+		&f->err);
+}
+
+/* Pods by the names of series, and by selecting, which looks at rows. */
+static void check_part(struct fixture *f, int64_t min_ns, int64_t max_ns)
+{
+	const struct matcher all = { MATCH_EQ, STR(LABEL_NAME), STR("cpu"), NULL };
+	struct buf got = { 0 }, want = { 0 };
+	struct db_series *series;
+	struct db_querier *q;
+	struct str *v;
+	size_t n;
+
+	REQUIRE_OK(db_querier_open(f->db, min_ns, max_ns, NULL, &q, &f->err), &f->err);
+	CHECK_OK(db_label_values(q, STR("pod"), &all, 1, 0, &f->arena, &v, &n, &f->err), &f->err);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&got, STR_FMT " ", STR_ARG(v[i]));
+	CHECK_OK(db_select(q, &all, 1, &f->arena, &series, &n, &f->err), &f->err);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&want, STR_FMT " ", STR_ARG(labels_get(series[i].labels, STR("pod"))));
+	buf_add_char(&want, '\0');
+	CHECK_STR(buf_str(&got), want.ptr);
+	buf_release(&got);
+	buf_release(&want);
+	db_querier_close(q);
+}
+
+static void check_parts(struct fixture *f)
+{
+	check_part(f, 0, WINDOW_S * SEC);
+	for (int i = 0; i < 40; i++) {
+		int64_t a = (int64_t)draw(WINDOW_S + 1) * SEC, b = (int64_t)draw(WINDOW_S + 1) * SEC;
+
+		if (a != b)
+			check_part(f, a < b ? a : b, a < b ? b : a);
+		arena_reset(&f->arena);
+	}
+}
+
+TEST(names_of_parts_of_a_window)
+{
+	const struct matcher some = { MATCH_EQ, STR("pod"), STR("p07"), NULL };
+	struct fixture f;
+
+	REQUIRE(fixture_open(&f));
+	f.o.window_ns = WINDOW_S * SEC;
+	f.o.too_old_ns = 2 * WINDOW_S * SEC;
+	f.o.retention_ns = 0;
+	f.o.free_bytes_reserve = 0;
+	REQUIRE(fixture_reopen(&f));
+	for (int64_t at = 1; at <= WINDOW_S; at++)
+		for (size_t pod = 0; pod < PODS; pod++)
+			if (draw(4) == 0)
+				store_pod(&f, pod, at * SEC - (int64_t)draw(2));
+	check_parts(&f);
+	REQUIRE(fixture_reopen(&f)); /* nobody knows the last row of each series any more */
+	check_parts(&f);
+	for (size_t pod = 0; pod < PODS; pod += 3)
+		store_pod(&f, pod, WINDOW_S * SEC - 5);
+	check_parts(&f);
+	CHECK_OK(db_delete_series(f.db, &some, 1, 0, WINDOW_S * SEC, &f.err), &f.err);
+	check_parts(&f);
 	fixture_close(&f);
 }
