@@ -163,23 +163,31 @@ static enum err_code gather_slots_sum_rows(struct gathering *g, const struct slo
 		q, slot->series, slot->series_n, slot->type, part, out->acc, a, &out->stats, err);
 }
 
+static enum err_code gather_slots_open_sums(
+	struct gathering *g, const struct slot *slot, struct sums *out, struct err *err)
+{
+	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
+		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
+	enum sum_wish wish = gather_slots_wish_of(g, slot);
+	enum err_code rc = ERR_OK;
+
+	if (wish != SUM_TOTALS)
+		rc = accum_open(slot->partition, flags, &out->acc, err);
+	if (!rc && wish == SUM_FUNCTIONS)
+		rc = function_sums_open(&out->functions, err);
+	return rc;
+}
+
 /* All series of a slot at once: sums of whole groups of series are read as such. */
 static enum err_code gather_slots_sum_window(struct gathering *g, const struct slot *slot,
 	int64_t min_ns, int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out,
 	struct err *err)
 {
-	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
-		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
-	enum sum_wish wish = gather_slots_wish_of(g, slot);
 	enum err_code rc = eval_check(g->ev, err);
 
-	if (rc)
+	if (rc || (rc = gather_slots_open_sums(g, slot, out, err)))
 		return rc;
-	if (wish != SUM_TOTALS && (rc = accum_open(slot->partition, flags, &out->acc, err)))
-		return rc;
-	if (wish == SUM_FUNCTIONS) {
-		if ((rc = function_sums_open(&out->functions, err)))
-			return rc;
+	if (out->functions) {
 		rc = db_sum_functions(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
 			out->functions, out->acc, a, &out->stats, err);
 	} else {
@@ -201,12 +209,82 @@ static enum err_code gather_slots_count(
 		(unsigned long long)ev->samples_max);
 }
 
+/* ---- many slots ---- */
+
+#define BUNDLE_MAX 32u /* slots: their sums are in memory before they are counted */
+
+struct gather_slots_piece {
+	const struct slot *slot;
+	int64_t min_ns, max_ns;
+	struct sums sums;
+	enum err_code rc;
+};
+
+static bool gather_slots_are_amounts(const struct gathering *g)
+{
+	bool all = g->slots_n > 1;
+
+	for (size_t i = 0; i < g->slots_n && all; i++)
+		all = g->slots[i].type->delta && gather_pick(g, g->slots[i].at_ns) == SUM_WINDOW;
+	return all;
+}
+
+/* A bundle: head windows are read once for all of it. */
+static enum err_code gather_slots_sum_bundle(struct gathering *g, struct gather_slots_piece *v,
+	size_t n, struct db_querier *q, struct arena *a, struct err *err)
+{
+	struct db_sum_of of[BUNDLE_MAX];
+	enum err_code rc = eval_check(g->ev, err);
+
+	assert(n <= BUNDLE_MAX);
+	for (size_t i = 0; i < n && !rc; i++) {
+		rc = gather_slots_open_sums(g, v[i].slot, &v[i].sums, err);
+		of[i] = (struct db_sum_of){ v[i].slot->series, v[i].slot->series_n, v[i].slot->type,
+			v[i].min_ns, v[i].max_ns, v[i].sums.functions, v[i].sums.acc, &v[i].sums.stats };
+	}
+	if (!rc)
+		rc = db_sum_together(q, of, n, a, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = gather_slots_charge(g, &v[i].sums, err);
+	return rc;
+}
+
+/* Sums the slots from *at on; *at is behind them, or the same: one of them fails. */
+static enum err_code gather_slots_sum_some(struct gathering *g, size_t *at, struct err *err)
+{
+	struct gather_slots_piece v[BUNDLE_MAX] = { 0 };
+	size_t n = g->slots_n - *at < BUNDLE_MAX ? g->slots_n - *at : BUNDLE_MAX;
+	enum err_code rc;
+
+	for (size_t i = 0; i < n; i++) {
+		v[i].slot = &g->slots[*at + i];
+		gather_slots_window_of(g, v[i].slot, &v[i].min_ns, &v[i].max_ns);
+	}
+	if (gather_slots_sum_bundle(g, v, n, g->ev->querier, g->ev->arena, NULL)) {
+		for (size_t i = 0; i < n; i++)
+			gather_slots_close_sums(g, &v[i].sums);
+		return eval_check(g->ev, err);
+	}
+	for (size_t i = 0; i < n; i++)
+		g->slots[*at + i].sums = v[i].sums;
+	for (size_t end = *at + n; *at < end; ++*at)
+		if ((rc = gather_slots_count(g, &g->slots[*at], err)))
+			return rc;
+	return ERR_OK;
+}
+
+/* If a bundle fails, its slots and the later ones are read one by one, to find the error. */
 static enum err_code gather_slots_sum_one_by_one(struct gathering *g, struct err *err)
 {
 	int64_t min_ns, max_ns;
+	size_t at = 0, before = SIZE_MAX;
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < g->slots_n && !rc; i++) {
+	for (; gather_slots_are_amounts(g) && at < g->slots_n && at != before && !rc;) {
+		before = at;
+		rc = gather_slots_sum_some(g, &at, err);
+	}
+	for (size_t i = at; i < g->slots_n && !rc; i++) {
 		gather_slots_window_of(g, &g->slots[i], &min_ns, &max_ns);
 		rc = gather_slots_sum_window(
 			g, &g->slots[i], min_ns, max_ns, g->ev->querier, g->ev->arena, &g->slots[i].sums, err);
@@ -218,22 +296,15 @@ static enum err_code gather_slots_sum_one_by_one(struct gathering *g, struct err
 
 /* ---- side by side ---- */
 
-struct gather_slots_piece {
-	const struct slot *slot;
-	int64_t min_ns, max_ns;
-	struct sums sums;
-	enum err_code rc;
-};
-
 struct gather_slots_running {
 	struct gathering *x;
 	struct gather_slots_piece *v;
-	size_t n;
+	size_t n, bundle; /* pieces; so many at once */
 	atomic_bool failed;
 };
 
-static enum err_code gather_slots_sum_piece_of(
-	struct gather_slots_running *r, unsigned thread, struct gather_slots_piece *p)
+static enum err_code gather_slots_sum_pieces_of(
+	struct gather_slots_running *r, unsigned thread, struct gather_slots_piece *p, size_t pieces_n)
 {
 	struct eval *ev = r->x->ev;
 	struct eval_fork *f = &ev->forks[thread];
@@ -242,19 +313,21 @@ static enum err_code gather_slots_sum_piece_of(
 
 	if (!f->querier && (rc = db_querier_fork(ev->querier, &f->querier, NULL)))
 		return rc;
-	rc = gather_slots_sum_window(
-		r->x, p->slot, p->min_ns, p->max_ns, f->querier, &f->arena, &p->sums, NULL);
+	rc = r->bundle > 1 ? gather_slots_sum_bundle(r->x, p, pieces_n, f->querier, &f->arena, NULL) :
+						 gather_slots_sum_window(r->x, p->slot, p->min_ns, p->max_ns, f->querier,
+							 &f->arena, &p->sums, NULL);
 	(void)db_querier_warnings(f->querier, &n);
 	return rc ? rc : n ? ERR_CORRUPT : ERR_OK;
 }
 
-static void gather_slots_sum_piece(void *ctx, unsigned thread, size_t i)
+static void gather_slots_sum_pieces(void *ctx, unsigned thread, size_t i)
 {
 	struct gather_slots_running *r = ctx;
+	size_t at = i * r->bundle, n = r->n - at < r->bundle ? r->n - at : r->bundle;
 
 	if (atomic_load_explicit(&r->failed, memory_order_relaxed))
 		return;
-	if ((r->v[i].rc = gather_slots_sum_piece_of(r, thread, &r->v[i])))
+	if (gather_slots_sum_pieces_of(r, thread, &r->v[at], n))
 		atomic_store_explicit(&r->failed, true, memory_order_relaxed);
 }
 
@@ -355,7 +428,11 @@ static enum err_code gather_slots_sum_side_by_side(struct gathering *g, bool *do
 	if ((rc = gather_slots_cut_pieces(g, &r, err)))
 		return rc;
 	each = r.n / g->slots_n;
-	workers_run(g->ev->workers, r.n, gather_slots_sum_piece, &r);
+	r.bundle = each == 1 && gather_slots_are_amounts(g) ?
+		r.n / (2 * (size_t)workers_threads(g->ev->workers)) :
+		1;
+	r.bundle = r.bundle > BUNDLE_MAX ? BUNDLE_MAX : r.bundle ? r.bundle : 1;
+	workers_run(g->ev->workers, (r.n + r.bundle - 1) / r.bundle, gather_slots_sum_pieces, &r);
 	*done = !atomic_load(&r.failed);
 	forks_end(g->ev, !*done);
 	for (size_t i = 0; i < g->slots_n && *done && !rc; i++) {

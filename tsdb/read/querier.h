@@ -279,6 +279,21 @@ MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
 	int64_t min_ns, int64_t max_ns, struct function_sums *f, struct accum *acc, struct arena *a,
 	struct sum_stats *stats, struct err *err);
 
+/* A sum among others: as db_sum with SUM_WINDOW, or db_sum_functions. */
+struct db_sum_of {
+	const struct db_series *const *series;
+	size_t n;
+	const struct profile_type *type; /* a delta */
+	int64_t min_ns, max_ns;
+	struct function_sums *functions; /* NULL: as db_sum */
+	struct accum *acc; /* NULL: totals only; of functions there is one */
+	struct sum_stats *stats;
+};
+/* The same as all of them one after the other, but rows of head windows are read once for all, in
+ * the order in which they are stored. After an error none of the sums is of use. */
+MUST_CHECK enum err_code db_sum_together(
+	struct db_querier *q, const struct db_sum_of *v, size_t n, struct arena *a, struct err *err);
+
 /*
  * Estimates what a sum would read from counts and indexes; nothing is decoded. A head window knows
  * only its total of rows, so each of its series counts as the mean.

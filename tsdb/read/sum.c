@@ -300,7 +300,7 @@ static enum err_code read_sum_other_has(const struct summing *summing, const str
 		look.acc = NULL;
 		rc = read_sum_last_of(&look, of, of == s ? min_ns : last_ns - (of < s), max_ns, &any, err);
 		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
-			bits_clear(&summing->x->headers, stats.headers[i]);
+			bits_clear(summing->headers, stats.headers[i]);
 		if (of != s)
 			*found = any;
 		else if (any)
@@ -424,44 +424,75 @@ enum err_code sum_sources(struct summing *summing, const struct db_series *const
 	return rc;
 }
 
+enum err_code sum_begin(struct summing *summing, const struct db_series *const *series, size_t n,
+	int64_t *min_ns, int64_t *max_ns, struct err *err)
+{
+	struct db_querier *q = summing->q;
+	enum err_code rc;
+
+	assert(summing->stats && summing->a);
+	summing->header = SYM_NONE;
+	summing->column = -1;
+	summing->window_ns = *min_ns;
+	summing->levels = !summing->type->delta &&
+		(summing->pick == SUM_WINDOW || summing->pick == SUM_FACTS);
+	if (*min_ns < q->min_ns)
+		*min_ns = q->min_ns;
+	if (*max_ns > q->max_ns)
+		*max_ns = q->max_ns;
+	if (!n || *min_ns >= *max_ns)
+		return ERR_OK;
+	summing->p = series[0]->partition;
+	assert(summing->p && !series[0]->numeric);
+	if (summing->pick == SUM_WINDOW || summing->pick == SUM_EACH)
+		twins_note_sum(q, series, n, *min_ns, *max_ns);
+	if ((rc = sum_scratch_of(q, &summing->x, err)))
+		return rc;
+	if (!summing->headers)
+		summing->headers = &summing->x->headers;
+	return ERR_OK;
+}
+
+enum err_code sum_enter(struct summing *summing, struct err *err)
+{
+	const struct sum_stats *st = summing->stats;
+
+	for (uint32_t i = 0; i < st->headers_n; i++)
+		if (!bits_reserve(summing->headers, st->headers[i]))
+			return err_nomem(err, "sum");
+	for (uint32_t i = 0; i < st->headers_n; i++)
+		bits_set(summing->headers, st->headers[i]);
+	return ERR_OK;
+}
+
+void sum_leave(struct summing *summing)
+{
+	for (uint32_t i = 0; i < summing->stats->headers_n; i++)
+		bits_clear(summing->headers, summing->stats->headers[i]);
+}
+
+enum err_code sum_end(
+	struct summing *summing, const struct db_series *const *series, struct err *err)
+{
+	summing->p = series[0]->partition;
+	/* If all is in stacks, the caller's own walk over many sums costs less than one for each. */
+	return summing->functions && function_sums_any(summing->functions) ? sum_names(summing, err) :
+																		 ERR_OK;
+}
+
 static enum err_code sum_run(struct summing *of, const struct db_series *const *series, size_t n,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
 	struct summing t = *of;
-	struct sum_stats *stats = t.stats;
-	struct db_querier *q = t.q;
-	enum err_code rc;
+	enum err_code rc = sum_begin(&t, series, n, &min_ns, &max_ns, err);
 
-	assert(stats && t.a);
-	t.header = SYM_NONE;
-	t.column = -1;
-	t.window_ns = min_ns;
-	t.levels = !t.type->delta && (t.pick == SUM_WINDOW || t.pick == SUM_FACTS);
-	if (min_ns < q->min_ns)
-		min_ns = q->min_ns;
-	if (max_ns > q->max_ns)
-		max_ns = q->max_ns;
-	if (!n || min_ns >= max_ns)
-		return ERR_OK;
-	t.p = series[0]->partition;
-	assert(t.p && !series[0]->numeric);
-	if (t.pick == SUM_WINDOW || t.pick == SUM_EACH)
-		twins_note_sum(q, series, n, min_ns, max_ns);
-	if ((rc = sum_scratch_of(q, &t.x, err)))
+	if (rc || !n || min_ns >= max_ns || (rc = sum_enter(&t, err)))
 		return rc;
-	for (uint32_t i = 0; i < stats->headers_n; i++)
-		if (!bits_reserve(&t.x->headers, stats->headers[i]))
-			return err_nomem(err, "sum");
-	for (uint32_t i = 0; i < stats->headers_n; i++)
-		bits_set(&t.x->headers, stats->headers[i]);
 	rc = t.pick == SUM_LAST ? sum_last(&t, series, n, min_ns, max_ns, err) :
 		t.levels            ? sum_levels(&t, series, n, min_ns, max_ns, err) :
 							  sum_sources(&t, series, n, min_ns, max_ns, err);
-	for (uint32_t i = 0; i < stats->headers_n; i++)
-		bits_clear(&t.x->headers, stats->headers[i]);
-	t.p = series[0]->partition;
-	/* If all is in stacks, the caller's own walk over many sums costs less than one for each. */
-	return !rc && t.functions && function_sums_any(t.functions) ? sum_names(&t, err) : rc;
+	sum_leave(&t);
+	return rc ? rc : sum_end(&t, series, err);
 }
 
 enum err_code db_sum(struct db_querier *q, const struct db_series *const *series, size_t n,

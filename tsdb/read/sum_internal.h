@@ -82,6 +82,7 @@ struct summing {
 	struct function_sums *functions; /* gets totals of functions; NULL: all goes to acc */
 	struct arena *a;
 	struct sum_stats *stats;
+	struct bits *headers; /* of stats->headers; NULL at first: the scratch's */
 	enum sum_pick pick;
 	enum sum_part expect; /* blocks learn of this, and nothing is added; 0: sums are made */
 	enum sum_wish wish; /* then */
@@ -97,6 +98,15 @@ struct summing {
 
 /* ---- sum.c ---- */
 
+/* Prepares a sum over a window, which is clipped; nothing is read if it is empty then. */
+MUST_CHECK enum err_code sum_begin(struct summing *summing, const struct db_series *const *series,
+	size_t n, int64_t *min_ns, int64_t *max_ns, struct err *err);
+/* Rows are added between these two. */
+MUST_CHECK enum err_code sum_enter(struct summing *summing, struct err *err);
+void sum_leave(struct summing *summing);
+/* All rows were added. */
+MUST_CHECK enum err_code sum_end(
+	struct summing *summing, const struct db_series *const *series, struct err *err);
 /* Of each source's series those in (min, max]; of levels, those in whole hours of it. */
 MUST_CHECK enum err_code sum_sources(struct summing *summing, const struct db_series *const *series,
 	size_t n, int64_t min_ns, int64_t max_ns, struct err *err);

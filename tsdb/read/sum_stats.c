@@ -7,7 +7,7 @@ enum err_code sum_note_header(struct summing *s, uint32_t header, struct err *er
 	struct sum_stats *st = s->stats;
 	uint32_t n = st->headers_n, *v;
 
-	if (bits_get(&s->x->headers, header))
+	if (bits_get(s->headers, header))
 		return ERR_OK;
 	if ((n & (n - 1)) == 0) { /* full at each power of two */
 		if (!(v = arena_alloc_raw(s->a, n ? (size_t)n * 2 : 1, sizeof(*v))))
@@ -16,9 +16,9 @@ enum err_code sum_note_header(struct summing *s, uint32_t header, struct err *er
 			memcpy(v, st->headers, n * sizeof(*v));
 		st->headers = v;
 	}
-	if (!bits_reserve(&s->x->headers, header))
+	if (!bits_reserve(s->headers, header))
 		return err_nomem(err, "sum");
-	bits_set(&s->x->headers, header);
+	bits_set(s->headers, header);
 	st->headers[st->headers_n++] = header;
 	return ERR_OK;
 }

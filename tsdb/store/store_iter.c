@@ -9,7 +9,7 @@
  * it, so a seek looks first where it is.
  */
 #define ITER_KEY_MAX 32u /* longer ones are sought each time */
-#define ITER_NEAR 3u /* steps that cost less than to seek */
+#define ITER_NEAR 4u /* steps that cost less than to seek */
 
 struct store_iter {
 	leveldb_iterator_t *it;
