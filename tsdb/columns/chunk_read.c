@@ -140,8 +140,8 @@ struct unpacking {
 	/* As read. Not on the stack: the compiler would clear them for each key. */
 	uint16_t cell_places[CHUNK_ROWS_MAX];
 	int64_t cells[CHUNK_ROWS_MAX];
-	uint64_t totals[CHUNK_ROWS_MAX];
-	struct cursor sums;
+	uint64_t *totals; /* of the rows of a column, its factor apart */
+	struct cursor sums; /* as stored, of its keys */
 	struct row *rows;
 };
 
@@ -179,8 +179,9 @@ static bool chunk_read_take_key(
 	return true;
 }
 
-/* Calls each for every key of a column, with its values in u; they are 0 again afterwards. */
-static enum err_code chunk_read_each_key(struct unpacking *u, uint32_t column,
+/* Calls each for every key of a column, with its values times factor in u; they are 0 again
+ * afterwards. */
+static enum err_code chunk_read_each_key(struct unpacking *u, uint32_t column, uint64_t factor,
 	bool (*each)(struct unpacking *u, uint32_t column, uint32_t key), struct err *err)
 {
 	struct chunk *c = u->c;
@@ -193,7 +194,7 @@ static enum err_code chunk_read_each_key(struct unpacking *u, uint32_t column,
 	if ((rc = column_reader_open(c, base, &r, err)))
 		return rc;
 	for (uint32_t k = 0; k < c->keys_n; k++) {
-		if (!chunk_read_take_key(u, &r, k, c->columns[column].factor) || !each(u, column, k))
+		if (!chunk_read_take_key(u, &r, k, factor) || !each(u, column, k))
 			return chunk_corrupt(err, "bad cells");
 		for (uint32_t i = 0; i < u->n; i++)
 			u->values[u->places[i]] = 0;
@@ -216,23 +217,24 @@ static bool chunk_read_mark_present(struct unpacking *u, uint32_t column, uint32
 	return true;
 }
 
-/* Collects the keys of each row. A row must have as many as its head says, and every key is in a
- * row. */
-static enum err_code chunk_read_find_present(struct unpacking *u, struct err *err)
+/* Room for a bit per key and row: none is there yet. */
+static enum err_code chunk_read_clear_present(struct unpacking *u, struct err *err)
 {
 	struct chunk *c = u->c;
-	enum err_code rc = ERR_OK;
 
 	u->words = (c->rows_n + 63) / 64;
 	u->present = chunk_room(c, ROOM_PRESENT, (c->keys_n * u->words + 1) * sizeof(*u->present));
 	if (!u->present)
 		return err_nomem(err, "chunk");
 	memset(u->present, 0, c->keys_n * u->words * sizeof(*u->present));
-	for (uint32_t k = 0; !rc && k <= c->columns_n; k++)
-		if (c->columns[k].base == k)
-			rc = chunk_read_each_key(u, k, chunk_read_mark_present, err);
-	if (rc)
-		return rc;
+	return ERR_OK;
+}
+
+/* A row must have as many keys as its head says, and every key is in a row. */
+static enum err_code chunk_read_count_present(struct unpacking *u, struct err *err)
+{
+	struct chunk *c = u->c;
+
 	memset(u->at, 0, sizeof(u->at));
 	for (uint32_t k = 0; k < c->keys_n; k++) {
 		uint64_t any = 0;
@@ -251,6 +253,18 @@ static enum err_code chunk_read_find_present(struct unpacking *u, struct err *er
 		if (u->at[r] != c->rows[r].n)
 			return chunk_corrupt(err, "wrong number of entries");
 	return ERR_OK;
+}
+
+/* Collects the keys of each row. */
+static enum err_code chunk_read_find_present(struct unpacking *u, struct err *err)
+{
+	struct chunk *c = u->c;
+	enum err_code rc = chunk_read_clear_present(u, err);
+
+	for (uint32_t k = 0; !rc && k <= c->columns_n; k++)
+		if (c->columns[k].base == k)
+			rc = chunk_read_each_key(u, k, 1, chunk_read_mark_present, err);
+	return rc ? rc : chunk_read_count_present(u, err);
 }
 
 /* Rows with room for their arrays. */
@@ -318,7 +332,7 @@ enum err_code chunk_unpack(struct chunk *c, const struct row **rows, struct err 
 		return rc;
 	for (uint32_t k = 0; !rc && k < c->columns_n; k++) {
 		memset(u.at, 0, sizeof(u.at));
-		rc = chunk_read_each_key(&u, k, chunk_read_put_values, err);
+		rc = chunk_read_each_key(&u, k, c->columns[k].factor, chunk_read_put_values, err);
 	}
 	if (!rc)
 		*rows = u.rows;
@@ -327,15 +341,19 @@ enum err_code chunk_unpack(struct chunk *c, const struct row **rows, struct err 
 
 /* ---- checks and marks ---- */
 
+/* A column that has cells of its own: which rows have the key, what they add up to. */
 static bool chunk_read_check_key(struct unpacking *u, uint32_t column, uint32_t key)
 {
 	const struct chunk_column *col = &u->c->columns[column];
 	__int128 sum = 0, said;
 	uint64_t v;
 
+	if (!chunk_read_mark_present(u, column, key))
+		return false;
 	for (uint32_t i = 0; i < u->n; i++) {
-		u->totals[u->places[i]] += (uint64_t)u->values[u->places[i]];
-		sum += u->values[u->places[i]];
+		v = (uint64_t)u->values[u->places[i]];
+		u->totals[u->places[i]] += v;
+		sum += (int64_t)(v * col->factor);
 	}
 	if (!(col->flags & COLUMN_SUMS) || !u->n)
 		return true;
@@ -358,27 +376,46 @@ static enum err_code chunk_read_check_column(struct unpacking *u, uint32_t colum
 			return rc;
 		u->sums = cursor_of((struct str){ (const char *)bytes, s->raw });
 	}
-	memset(u->totals, 0, sizeof(u->totals));
-	if ((rc = chunk_read_each_key(u, column, chunk_read_check_key, err)))
+	if ((rc = chunk_read_each_key(u, column, 1, chunk_read_check_key, err)))
 		return rc;
-	if (u->sums.bad || u->sums.at != u->sums.end)
-		return chunk_corrupt(err, "bad sums");
-	for (uint32_t r = 0; r < c->rows_n; r++)
-		if (u->totals[r] != (uint64_t)col->totals[r])
-			return chunk_corrupt(err, "wrong total");
+	return u->sums.bad || u->sums.at != u->sums.end ? chunk_corrupt(err, "bad sums") : ERR_OK;
+}
+
+/* The totals in front are those of the cells; a multiple's are its base's by its factor. */
+static enum err_code chunk_read_check_totals(
+	const struct chunk *c, const uint64_t *totals, struct err *err)
+{
+	for (uint32_t k = 0; k < c->columns_n; k++) {
+		const struct chunk_column *col = &c->columns[k];
+		const uint64_t *of_base = totals + (size_t)col->base * c->rows_n;
+
+		for (uint32_t r = 0; r < c->rows_n; r++)
+			if (of_base[r] * col->factor != (uint64_t)col->totals[r])
+				return chunk_corrupt(err, "wrong total");
+	}
 	return ERR_OK;
 }
 
 enum err_code chunk_check(struct chunk *c, struct err *err)
 {
 	struct unpacking u = { .c = c };
+	size_t n = ((size_t)c->columns_n + 1) * c->rows_n;
+	uint64_t *totals = chunk_room(c, ROOM_CHECKED, (n + 1) * sizeof(*totals));
 	enum err_code rc;
 
-	if ((rc = chunk_ids(c, err)) || (rc = chunk_read_find_present(&u, err)))
+	if (!totals)
+		return err_nomem(err, "chunk");
+	memset(totals, 0, n * sizeof(*totals));
+	if ((rc = chunk_ids(c, err)) || (rc = chunk_read_clear_present(&u, err)))
 		return rc;
-	for (uint32_t k = 0; !rc && k < c->columns_n; k++)
-		rc = chunk_read_check_column(&u, k, err);
-	return rc;
+	for (uint32_t k = 0; !rc && k <= c->columns_n; k++) {
+		u.totals = totals + (size_t)k * c->rows_n;
+		if (c->columns[k].base == k)
+			rc = chunk_read_check_column(&u, k, err);
+	}
+	if (rc || (rc = chunk_read_count_present(&u, err)))
+		return rc;
+	return chunk_read_check_totals(c, totals, err);
 }
 
 enum err_code chunk_mark_ids(
