@@ -43,19 +43,33 @@ static inline __int128 chunk_scale_over_line(const struct chunk_scale *s, uint32
 	return ((__int128)s->sums[i] << UNIT_BITS) - (__int128)s->numbers[i] * (__int128)unit;
 }
 
-/* Phases that a unit allows. Else which way the unit has to go: 1, -1; 0: no unit will do. */
-static bool chunk_scale_fits(
-	const struct chunk_scale *s, uint64_t unit, uint64_t *low, uint64_t *high, int *way)
+/* How far a unit is from one that fits: that of the point, or of the two points, that it fits
+ * least. */
+struct chunk_scale_misfit {
+	__int128 over; /* above what is allowed */
+	int64_t slope; /* so much less for each unit more; 0: no unit will do */
+};
+
+static inline void chunk_scale_note_misfit(
+	struct chunk_scale_misfit *m, __int128 over, int64_t slope)
+{
+	if (over > m->over)
+		*m = (struct chunk_scale_misfit){ over, slope };
+}
+
+/* Phases that a unit allows. */
+static bool chunk_scale_fits(const struct chunk_scale *s, uint64_t unit, uint64_t *low,
+	uint64_t *high, struct chunk_scale_misfit *misfit)
 {
 	__int128 from = 0, to = (__int128)UNIT_ONE - 1;
 	int64_t from_n = 0, to_n = 0;
 
+	*misfit = (struct chunk_scale_misfit){ 0 };
 	for (uint32_t i = s->anew; i < s->n; i++) { /* no phase */
 		__int128 over = chunk_scale_over_line(s, i, unit);
 
-		*way = over > 0 ? 1 : -1;
-		if (over > 0 || over <= -(__int128)UNIT_ONE)
-			return false;
+		chunk_scale_note_misfit(misfit, over, s->numbers[i]);
+		chunk_scale_note_misfit(misfit, 1 - (__int128)UNIT_ONE - over, -s->numbers[i]);
 	}
 	for (uint32_t i = 0; i < s->n && i < s->anew; i++) {
 		__int128 over = chunk_scale_over_line(s, i, unit);
@@ -70,58 +84,47 @@ static bool chunk_scale_fits(
 			to_n = s->numbers[i];
 		}
 	}
-	*way = from_n > to_n ? 1 : from_n < to_n ? -1 : 0;
+	chunk_scale_note_misfit(misfit, from - to, from_n - to_n);
 	*low = (uint64_t)from;
 	*high = (uint64_t)to;
-	return from <= to;
+	return misfit->over <= 0;
+}
+
+/*
+ * The unit nearest to *unit that fits, up to `last`, which is above it or below it. Each step goes
+ * to where the worst misfit ends. What is left of a misfit is convex in the unit, so no step goes
+ * too far, and each makes the misfit or its slope half of what it was, at least. False: there is
+ * none.
+ */
+static bool chunk_scale_nearest(const struct chunk_scale *s, uint64_t *unit, uint64_t last)
+{
+	const bool up = last >= *unit;
+	struct chunk_scale_misfit m;
+	uint64_t p, q;
+
+	while (!chunk_scale_fits(s, *unit, &p, &q, &m)) {
+		int64_t slope = up ? m.slope : -m.slope;
+		__int128 by;
+
+		if (slope <= 0)
+			return false;
+		by = (m.over + slope - 1) / slope;
+		if (by > (up ? last - *unit : *unit - last))
+			return false;
+		*unit = up ? *unit + (uint64_t)by : *unit - (uint64_t)by;
+	}
+	return true;
 }
 
 /* The range [*low, *high] to the units in it that fit. */
 static bool chunk_scale_narrow(const struct chunk_scale *s, uint64_t *low, uint64_t *high)
 {
-	uint64_t from, to, a, b, x = 0, y, most = 0, p, q;
-	__int128 least, last;
-	bool found = false;
-	int way;
+	uint64_t from = *low, to = *high;
 
-	if (chunk_scale_fits(s, *low, &p, &q, &way) && chunk_scale_fits(s, *high, &p, &q, &way))
-		return true;
-	for (uint32_t i = 1; i < s->n; i++)
-		most = s->numbers[i] > s->numbers[most] ? i : most;
-	least = ((__int128)s->sums[most] - 1) * UNIT_ONE / s->numbers[most];
-	last = ((__int128)s->sums[most] + 1) * UNIT_ONE / s->numbers[most];
-	from = least < (__int128)*low ? *low : (uint64_t)least;
-	to = last > (__int128)*high ? *high : (uint64_t)last;
-	for (a = from, b = to; !found && a <= b;) {
-		x = a + (b - a) / 2;
-		found = chunk_scale_fits(s, x, &p, &q, &way);
-		if (found || way == 0)
-			break;
-		if (way > 0)
-			a = x + 1;
-		else if (x == 0)
-			return false;
-		else
-			b = x - 1;
-	}
-	if (!found)
+	if (!chunk_scale_nearest(s, &from, to) || !chunk_scale_nearest(s, &to, from))
 		return false;
-	for (a = from, b = x; a < b;) {
-		y = a + (b - a) / 2;
-		if (chunk_scale_fits(s, y, &p, &q, &way))
-			b = y;
-		else
-			a = y + 1;
-	}
-	*low = a;
-	for (a = x, b = to; a < b;) {
-		y = b - (b - a) / 2;
-		if (chunk_scale_fits(s, y, &p, &q, &way))
-			a = y;
-		else
-			b = y - 1;
-	}
-	*high = a;
+	*low = from;
+	*high = to;
 	return true;
 }
 
@@ -139,36 +142,49 @@ static uint64_t chunk_scale_simplest(uint64_t low, uint64_t high)
 
 /* ---- points ---- */
 
+/* The points of the cells [from, to) of a key, behind those that s has. True: numbers are too
+ * large, or negative. Most cells have no number, or the level of the one before. */
+static inline __attribute__((always_inline)) bool chunk_scale_take_run(struct chunk_scale *s,
+	const struct column_in *in, const int64_t *numbers, size_t from, size_t to, bool levels)
+{
+	uint64_t sum = 0, number = 0, bad = 0;
+	uint32_t at = s->n;
+
+	for (size_t i = from; i < to; i++) {
+		uint64_t v = (uint64_t)in->values[i], n = (uint64_t)numbers[i];
+
+		if (n == 0 || (levels && v == sum && n == number))
+			continue;
+		sum = levels ? v : sum + v;
+		number = levels ? n : number + n;
+		bad |= (v > SUM_MAX) | (n > SUM_MAX) | (sum > SUM_MAX) | (number > SUM_MAX);
+		s->rows[at] = in->rows[i];
+		s->sums[at] = (int64_t)sum;
+		s->numbers[at++] = (int64_t)number;
+	}
+	s->n = at;
+	return bad;
+}
+
 /* Takes the points of a key's cells. False: no unit can be found from them. */
 static bool chunk_scale_take_points(struct chunk_scale *s, const struct column_in *in,
 	const int64_t *numbers, uint32_t key, bool levels)
 {
-	int64_t sum = 0, number = 0;
+	size_t from = in->starts[key], to = in->starts[key + 1], anew = to;
+	bool bad;
 
 	s->n = 0;
 	s->anew = UINT32_MAX;
-	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
-		int64_t v = in->values[i], n = numbers[i];
-
-		if (n == 0)
-			continue;
-		if (v < 0 || n < 0 || v > SUM_MAX || n > SUM_MAX)
-			return false;
-		if (in->anew && in->rows[i] >= in->anew && !levels && s->anew == UINT32_MAX) {
-			s->anew = s->n;
-			sum = number = 0;
-		}
-		sum = levels ? v : sum + v;
-		number = levels ? n : number + n;
-		if (sum > SUM_MAX || number > SUM_MAX)
-			return false;
-		if (s->n && levels && sum == s->sums[s->n - 1] && number == s->numbers[s->n - 1])
-			continue;
-		s->rows[s->n] = in->rows[i];
-		s->sums[s->n] = sum;
-		s->numbers[s->n++] = number;
+	if (levels)
+		return !chunk_scale_take_run(s, in, numbers, from, to, true) && s->n;
+	while (in->anew && anew > from && in->rows[anew - 1] >= in->anew)
+		anew--;
+	bad = chunk_scale_take_run(s, in, numbers, from, anew, false);
+	if (anew < to) {
+		s->anew = s->n;
+		bad |= chunk_scale_take_run(s, in, numbers, anew, to, false);
 	}
-	return s->n != 0;
+	return !bad && s->n;
 }
 
 static uint64_t chunk_scale_rounded(uint64_t value, uint64_t by)
@@ -198,10 +214,18 @@ static uint64_t chunk_scale_smallest(const struct column_in *in, uint32_t key, b
 
 static void chunk_scale_number_cells(const struct column_in *in, uint32_t key, uint64_t guess)
 {
-	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++)
-		in->numbers[i] = guess == 0 || in->values[i] <= 0 || in->values[i] > SUM_MAX ?
-			in->values[i] :
-			(int64_t)chunk_scale_rounded((uint64_t)in->values[i], guess);
+	int64_t was = 0, number = 0; /* a level stays: its number is the one before */
+
+	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
+		int64_t v = in->values[i];
+
+		if (v != was)
+			number = guess == 0 || v <= 0 || v > SUM_MAX ?
+				v :
+				(int64_t)chunk_scale_rounded((uint64_t)v, guess);
+		in->numbers[i] = number;
+		was = v;
+	}
 }
 
 /* Numbers of all cells. Small ones are sure, and tell the unit well enough for the larger. */
@@ -227,7 +251,10 @@ static bool chunk_scale_guess_numbers(
 		if (guess < GUESS_MIN || guess == UINT64_MAX)
 			continue;
 		for (size_t i = in->starts[k]; i < in->starts[k + 1]; i++) {
-			v = chunk_scale_rounded((uint64_t)in->values[i], guess);
+			if (in->values[i] == 0)
+				continue;
+			if (i == in->starts[k] || in->values[i] != in->values[i - 1])
+				v = chunk_scale_rounded((uint64_t)in->values[i], guess);
 			if (v <= guess / 8 && sums[slot] < (uint64_t)SUM_MAX) {
 				numbers[slot] += v;
 				sums[slot] += (uint64_t)in->values[i];
@@ -249,10 +276,10 @@ static bool chunk_scale_guess_numbers(
 
 static bool chunk_scale_set_unit(struct chunk_scale *s, uint32_t key, uint64_t unit)
 {
+	struct chunk_scale_misfit misfit;
 	uint64_t low, high;
-	int way;
 
-	if (unit == 0 || unit > UNIT_MAX || !chunk_scale_fits(s, unit, &low, &high, &way))
+	if (unit == 0 || unit > UNIT_MAX || !chunk_scale_fits(s, unit, &low, &high, &misfit))
 		return false;
 	s->units[key] = (struct key_unit){ unit, chunk_scale_simplest(low, high) };
 	return true;
