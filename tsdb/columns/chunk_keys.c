@@ -9,9 +9,13 @@
 #include "tsdb/symbols/partition.h"
 
 /*
- * Rows have far more entries than there are ids, so ids are looked up in a table and only they are
- * sorted. The entries are put in place by counting, which needs no memory beside the result:
- * sorting the entries themselves took 32 bytes each, more than all columns.
+ * Rows have far more entries than there are ids, so only ids are sorted. The entries are put in
+ * place by counting, which needs no memory beside the result: sorting the entries themselves took
+ * 32 bytes each, more than all columns.
+ *
+ * An id is found by its stack alone, in an array, where no entry has a label set and stacks are
+ * near each other; they are in order then. Else it is looked up in a hash table, which costs twice
+ * as much.
  */
 struct chunk_keys_id_table {
 	uint64_t *ids; /* in the order in which they came */
@@ -23,6 +27,10 @@ struct chunk_keys_id_table {
 };
 
 #define SLOTS_FIRST 1024u
+/* Stacks that the array may have for each entry: less memory than the columns need later. */
+#define STACKS_PER_ENTRY 4u
+
+/* ---- by stack and label set ---- */
 
 static size_t chunk_keys_id_table_slot_of(const struct chunk_keys_id_table *t, uint64_t id)
 {
@@ -129,6 +137,73 @@ static bool chunk_keys_id_table_sort_ids(struct chunk_keys_id_table *t, struct c
 	return ok;
 }
 
+/* ---- by stack ---- */
+
+/* Bounds of the stacks; false: some entries have label sets. */
+static bool chunk_keys_bounds(
+	const struct row *rows, uint32_t rows_n, uint64_t *ids, uint32_t *least, uint32_t *most)
+{
+	uint64_t any = 0;
+
+	*least = UINT32_MAX;
+	*most = 0;
+	for (uint32_t r = 0; r < rows_n; r++) {
+		row_entry_ids(&rows[r], ids);
+		for (uint32_t i = 0; i < rows[r].n; i++)
+			any |= ids[i];
+		if ((uint32_t)any)
+			return false;
+		/* Ids of a row ascend. */
+		if (rows[r].n && ids[0] >> 32 < *least)
+			*least = (uint32_t)(ids[0] >> 32);
+		if (rows[r].n && ids[rows[r].n - 1] >> 32 > *most)
+			*most = (uint32_t)(ids[rows[r].n - 1] >> 32);
+	}
+	return true;
+}
+
+/* As collecting and sorting do by the hash table; an id's index is its stack's distance. */
+static bool chunk_keys_list_stacks(struct chunk_keys_id_table *t, struct chunk_keys *k,
+	const struct row *rows, uint32_t rows_n, uint64_t *ids, uint32_t least, uint32_t most)
+{
+	size_t n = (size_t)most - least + 1, keys = 0;
+	uint32_t *place = k->places;
+
+	if (!(t->order = calloc(n, sizeof(*t->order)))) /* at first how often it is in one row */
+		return false;
+	for (uint32_t r = 0; r < rows_n; r++) {
+		uint32_t before = UINT32_MAX, nth = 0;
+
+		row_entry_ids(&rows[r], ids);
+		for (uint32_t i = 0; i < rows[r].n; i++) {
+			uint32_t at = (uint32_t)(ids[i] >> 32) - least;
+
+			nth = at == before ? nth + 1 : 1;
+			before = at;
+			*place++ = at;
+			if (nth > t->order[at]) {
+				keys += nth - t->order[at];
+				t->order[at] = nth;
+			}
+		}
+	}
+	k->ids = malloc((keys + 1) * sizeof(*k->ids));
+	k->starts = calloc(keys + 1, sizeof(*k->starts));
+	if (!k->ids || !k->starts)
+		return false;
+	for (size_t at = 0; at < n; at++) {
+		uint32_t first = k->n;
+
+		for (uint32_t nth = t->order[at]; nth; nth--)
+			k->ids[k->n++] = (uint64_t)(least + at) << 32;
+		t->order[at] = first;
+	}
+	assert(k->n == keys);
+	return true;
+}
+
+/* ---- cells ---- */
+
 /* Places from indexes of ids to keys; starts[key + 1] counts the key's cells. */
 static void chunk_keys_find(const struct chunk_keys_id_table *t, struct chunk_keys *k,
 	const struct row *rows, uint32_t rows_n)
@@ -171,6 +246,7 @@ bool chunk_keys_list(struct chunk_keys *k, const struct row *rows, uint32_t rows
 {
 	struct chunk_keys_id_table t = { 0 };
 	uint64_t *ids; /* of a row */
+	uint32_t least_stack, most_stack;
 	size_t most = 0;
 	bool ok;
 
@@ -182,8 +258,13 @@ bool chunk_keys_list(struct chunk_keys *k, const struct row *rows, uint32_t rows
 	ids = malloc((most + 1) * sizeof(*ids));
 	k->places = malloc((k->cells_n + 1) * sizeof(*k->places));
 	k->rows = malloc((k->cells_n + 1) * sizeof(*k->rows));
-	ok = ids && k->places && k->rows && chunk_keys_id_table_collect(&t, k, rows, rows_n, ids) &&
-		chunk_keys_id_table_sort_ids(&t, k);
+	ok = ids && k->places && k->rows;
+	if (ok && k->cells_n && chunk_keys_bounds(rows, rows_n, ids, &least_stack, &most_stack) &&
+		most_stack - least_stack < k->cells_n * STACKS_PER_ENTRY)
+		ok = chunk_keys_list_stacks(&t, k, rows, rows_n, ids, least_stack, most_stack);
+	else
+		ok = ok && chunk_keys_id_table_collect(&t, k, rows, rows_n, ids) &&
+			chunk_keys_id_table_sort_ids(&t, k);
 	if (ok) {
 		chunk_keys_find(&t, k, rows, rows_n);
 		chunk_keys_place_cells(k, rows, rows_n);
