@@ -42,6 +42,8 @@ struct chunk_encode_encoding {
 	uint32_t rows_n, columns_n;
 	struct chunk_keys keys;
 	int64_t *values; /* of cells, of one column, divided by its factor */
+	int64_t totals[CHUNK_ROWS_MAX]; /* of rows, of that column */
+	unsigned char *seen; /* of cells: 1 where a column so far is not 0 */
 	/* By which the cells are coded, of it and of the last column before it that stores cells. */
 	int64_t *numbers, *others_numbers;
 	uint32_t *slots; /* of keys: first of their label set */
@@ -93,9 +95,8 @@ static void chunk_encode_put_ids(
 
 /* ---- columns ---- */
 
-/* Values of a column's cells, as they are. */
-static void chunk_encode_gather(
-	const struct chunk_encode_encoding *e, uint32_t column, int64_t *out)
+/* Values of a column's cells, as they are, and its totals. False: a row's total does not fit. */
+static bool chunk_encode_gather(struct chunk_encode_encoding *e, uint32_t column)
 {
 	const uint32_t *place = e->keys.places;
 
@@ -103,34 +104,28 @@ static void chunk_encode_gather(
 		const struct row *row = &e->rows[r];
 		const uint32_t n = row->n;
 		const int64_t *v = row_column(row, column, e->room);
+		__int128 sum = 0;
 
-		for (uint32_t i = 0; i < n; i++)
-			out[place[i]] = v[i];
+		for (uint32_t i = 0; i < n; i++) {
+			e->values[place[i]] = v[i];
+			sum += v[i];
+		}
+		if (sum != (int64_t)sum)
+			return false;
+		e->totals[r] = (int64_t)sum;
 		place += n;
 	}
+	return true;
 }
 
 /* 1 where all columns are 0. False: nowhere. */
-static bool chunk_encode_gather_zeros(const struct chunk_encode_encoding *e, int64_t *out)
+static bool chunk_encode_gather_zeros(struct chunk_encode_encoding *e)
 {
-	const uint32_t *place = e->keys.places;
-	uint64_t any = 0;
+	bool any = false;
 
-	for (uint32_t r = 0; r < e->rows_n; r++) {
-		const uint32_t n = e->rows[r].n;
-		uint64_t *seen = (uint64_t *)e->other_room;
-
-		memset(seen, 0, n * sizeof(*seen));
-		for (uint32_t c = 0; c < e->columns_n; c++) {
-			const int64_t *v = row_column(&e->rows[r], c, e->room);
-
-			for (uint32_t i = 0; i < n; i++)
-				seen[i] |= (uint64_t)v[i];
-		}
-		for (uint32_t i = 0; i < n; i++) {
-			any |= seen[i] == 0;
-			out[*place++] = seen[i] == 0;
-		}
+	for (size_t i = 0; i < e->keys.cells_n; i++) {
+		e->values[i] = !e->seen[i];
+		any |= !e->seen[i];
 	}
 	return any;
 }
@@ -165,51 +160,53 @@ static void chunk_encode_divide(int64_t *values, size_t n, uint64_t factor)
 	}
 }
 
-/* The factor that turns the other column into these values; 0: there is none. The other's are made
- * again, as they are cheaper to make than to keep; numbers has room for them until the column is
- * coded. */
-static uint64_t chunk_encode_factor_to_others(const struct chunk_encode_encoding *e)
+/* Whether these values are the other column's, divided by its factor, times *factor; it is found
+ * from the first that is not 0. */
+static bool chunk_encode_is_multiple(const int64_t *values, const int64_t *others, uint32_t n,
+	uint64_t others_factor, uint64_t *factor)
 {
-	const int64_t *b = e->values;
-	int64_t *a = e->numbers, product;
-	uint64_t factor = 0;
-	size_t i = 0, n = e->keys.cells_n;
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t v = values[i], other = others[i];
 
-	chunk_encode_gather(e, e->others_of, a);
-	chunk_encode_divide(a, n, e->others_factor);
-	while (i < n && a[i] == 0 && b[i] == 0)
-		i++;
-	/* Only columns of one sign: others are seldom multiples. */
-	if (i < n && a[i] > 0 && b[i] > 0 && b[i] % a[i] == 0)
-		factor = (uint64_t)(b[i] / a[i]);
-	for (; factor && i < n; i++)
-		if (__builtin_mul_overflow(a[i], (int64_t)factor, &product) || product != b[i])
-			factor = 0;
-	return factor;
+		if (*factor == 0 && (v || other)) {
+			if (!v || !other || (v < 0) != (other < 0))
+				return false;
+			*factor = integer_magnitude64(v) / (integer_magnitude64(other) / others_factor);
+		}
+		if ((__int128)other * *factor != (__int128)v * others_factor)
+			return false;
+	}
+	return true;
 }
 
-/* False: a row's total does not fit. own: they are to be written, over the factor. */
-static bool chunk_encode_put_totals(
-	struct chunk_encode_encoding *e, uint32_t column, uint64_t factor, bool own)
+/* The factor that turns the other column into these values; 0: there is none. Row by row, as most
+ * columns differ in the first one. */
+static uint64_t chunk_encode_factor_to_others(
+	const struct chunk_encode_encoding *e, uint32_t column)
+{
+	uint64_t factor = 0;
+	size_t i = 0;
+
+	for (uint32_t r = 0; r < e->rows_n; r++)
+		if (!chunk_encode_is_multiple(row_column(&e->rows[r], column, e->room),
+				row_column(&e->rows[r], e->others_of, e->other_room), e->rows[r].n,
+				e->others_factor, &factor))
+			return 0;
+	/* Only columns that begin with a positive value: others are seldom multiples. */
+	while (i < e->keys.cells_n && e->values[i] == 0)
+		i++;
+	return i < e->keys.cells_n && e->values[i] > 0 ? factor : 0;
+}
+
+static void chunk_encode_put_totals(struct chunk_encode_encoding *e, uint64_t factor)
 {
 	int64_t before = 0, total;
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
-		const struct row *row = &e->rows[r];
-		const int64_t *v = row_column(row, column, e->room);
-		__int128 sum = 0;
-
-		for (uint32_t i = 0; i < row->n; i++)
-			sum += v[i];
-		if (sum != (int64_t)sum)
-			return false;
-		if (!own || factor == 0)
-			continue;
-		total = chunk_encode_divided((int64_t)sum, factor);
+		total = chunk_encode_divided(e->totals[r], factor);
 		buf_add_varint(&e->heads, str_zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
 		before = total;
 	}
-	return true;
 }
 
 static enum err_code chunk_encode_put_column(struct chunk_encode_encoding *e,
@@ -230,24 +227,26 @@ static enum err_code chunk_encode_put_column(struct chunk_encode_encoding *e,
 	int64_t *swap;
 
 	buf_add_varint(&e->columns, column);
-	if (column < e->columns_n)
-		chunk_encode_gather(e, column, e->values);
-	else if (!chunk_encode_gather_zeros(e, e->values))
+	if (column == e->columns_n && !chunk_encode_gather_zeros(e))
 		goto zero;
-	if (e->others_of != NO_COLUMN && column < e->columns_n)
-		multiple = chunk_encode_factor_to_others(e);
-	if (!multiple)
-		factor = chunk_encode_factor_of(e->values, e->keys.cells_n);
-	if (column < e->columns_n && !chunk_encode_put_totals(e, column, factor, !multiple))
+	if (column < e->columns_n && !chunk_encode_gather(e, column))
 		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
+	if (e->others_of != NO_COLUMN && column < e->columns_n)
+		multiple = chunk_encode_factor_to_others(e, column);
 	if (multiple) {
 		buf_add_char(&e->columns, (char)coding_multiple.byte);
 		buf_add_varint(&e->columns, multiple);
 		buf_add_varint(&e->columns, e->others_of);
 		return ERR_OK;
 	}
+	factor = chunk_encode_factor_of(e->values, e->keys.cells_n);
 	if (factor == 0)
 		goto zero;
+	if (column < e->columns_n) {
+		chunk_encode_put_totals(e, factor);
+		for (size_t i = 0; i < e->keys.cells_n; i++)
+			e->seen[i] |= e->values[i] != 0;
+	}
 	chunk_encode_divide(e->values, e->keys.cells_n, factor);
 	in.values = e->values;
 	if (!column_encode(encoder, &in, compress, column, factor, e->done, &e->columns))
@@ -271,17 +270,18 @@ static bool chunk_encode_is_larger(
 	bool multiple = true;
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
-		const int64_t *a = row_column(&e->rows[r], column, e->room);
-		const int64_t *b = row_column(&e->rows[r], than, e->other_room);
+		const struct row *row = &e->rows[r];
 
-		for (uint32_t i = 0; i < e->rows[r].n; i += 1 + e->rows[r].n / 16) {
-			sum += (double)a[i];
-			than_sum += (double)b[i];
+		for (uint32_t i = 0; i < row->n; i += 1 + row->n / 16) {
+			double a = (double)row_value(row, column, i), b = (double)row_value(row, than, i);
+
+			sum += a;
+			than_sum += b;
 			if (x == 0 && y == 0) {
-				x = (double)a[i];
-				y = (double)b[i];
+				x = a;
+				y = b;
 			}
-			multiple &= (double)a[i] * y == (double)b[i] * x;
+			multiple &= a * y == b * x;
 		}
 	}
 	return sum > than_sum && !multiple;
@@ -339,6 +339,7 @@ static enum err_code chunk_encode_all(struct chunk_encode_encoding *e, const enu
 
 	buf_clear(&e->heads);
 	buf_clear(&e->columns);
+	memset(e->seen, 0, e->keys.cells_n);
 	e->others_of = NO_COLUMN;
 	chunk_encode_put_heads(e);
 	chunk_encode_order_columns(e, order);
@@ -389,10 +390,11 @@ static bool chunk_encode_reserve_columns(struct chunk_encode_encoding *e)
 		most = e->rows[r].n > most ? e->rows[r].n : most;
 	e->room = malloc((most + 1) * sizeof(*e->room));
 	e->other_room = malloc((most + 1) * sizeof(*e->other_room));
+	e->seen = malloc(n);
 	e->values = malloc(n * sizeof(*e->values));
 	e->numbers = malloc(n * sizeof(*e->numbers));
 	e->others_numbers = malloc(n * sizeof(*e->others_numbers));
-	return e->room && e->other_room && e->values && e->numbers && e->others_numbers;
+	return e->room && e->other_room && e->seen && e->values && e->numbers && e->others_numbers;
 }
 
 /* Once more, as of a process that began anew where lines break; the shorter one stays. */
@@ -456,6 +458,7 @@ done:
 	if (rc)
 		out->len = start;
 	chunk_keys_release(&e->keys);
+	free(e->seen);
 	free(e->values);
 	free(e->numbers);
 	free(e->others_numbers);

@@ -73,12 +73,18 @@ const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
 
 /*
  * A row that waits in memory: its numbers in as few bytes each as the largest of a list needs.
- * row_narrow writes row_narrow_bytes bytes, which become the narrow of a row without arrays.
+ * row_narrow_bytes finds the widths; row_narrow writes so many bytes with them, which become the
+ * narrow of a row without arrays.
  */
-size_t row_narrow_bytes(const struct row *r);
-void row_narrow(const struct row *r, unsigned char *to);
+struct row_widths {
+	unsigned char of[ROW_COLUMNS_MAX + 2]; /* stacks, label sets, columns */
+};
+size_t row_narrow_bytes(const struct row *r, struct row_widths *widths);
+void row_narrow(const struct row *r, const struct row_widths *widths, unsigned char *to);
 /* The n values of a column of either kind of row; those of a narrow one are put into room. */
 const int64_t *row_column(const struct row *r, uint32_t column, int64_t *room);
+/* One of them. */
+int64_t row_value(const struct row *r, uint32_t column, uint32_t entry);
 /* The n entries' stack << 32 | label set, of either kind of row. */
 void row_entry_ids(const struct row *r, uint64_t *room);
 

@@ -36,14 +36,19 @@ static unsigned row_narrow_width_of_ids(const uint32_t *values, uint32_t n)
 	return any ? (39 - (unsigned)__builtin_clz(any)) / 8 : 0;
 }
 
-size_t row_narrow_bytes(const struct row *r)
+size_t row_narrow_bytes(const struct row *r, struct row_widths *widths)
 {
-	size_t each = row_narrow_width_of_ids(r->stacks, r->n) +
-		row_narrow_width_of_ids(r->label_sets, r->n);
+	size_t each;
 
 	assert(!r->narrow && r->columns_n <= ROW_COLUMNS_MAX);
-	for (uint32_t c = 0; c < r->columns_n; c++)
-		each += row_narrow_width_of(r->values + (size_t)c * r->n, r->n);
+	widths->of[0] = (unsigned char)row_narrow_width_of_ids(r->stacks, r->n);
+	widths->of[1] = (unsigned char)row_narrow_width_of_ids(r->label_sets, r->n);
+	each = widths->of[0] + widths->of[1];
+	for (uint32_t c = 0; c < r->columns_n; c++) {
+		widths->of[IDS + c] = (unsigned char)row_narrow_width_of(
+			r->values + (size_t)c * r->n, r->n);
+		each += widths->of[IDS + c];
+	}
 	return IDS + r->columns_n + each * r->n + BEHIND;
 }
 
@@ -62,19 +67,17 @@ static unsigned char *row_narrow_put_ids(
 	return at;
 }
 
-void row_narrow(const struct row *r, unsigned char *to)
+void row_narrow(const struct row *r, const struct row_widths *widths, unsigned char *to)
 {
 	unsigned char *at = to + IDS + r->columns_n;
 
-	to[0] = (unsigned char)row_narrow_width_of_ids(r->stacks, r->n);
-	to[1] = (unsigned char)row_narrow_width_of_ids(r->label_sets, r->n);
+	memcpy(to, widths->of, IDS + r->columns_n);
 	at = row_narrow_put_ids(at, r->stacks, r->n, to[0]);
 	at = row_narrow_put_ids(at, r->label_sets, r->n, to[1]);
 	for (uint32_t c = 0; c < r->columns_n; c++) {
 		const int64_t *v = r->values + (size_t)c * r->n;
-		unsigned width = row_narrow_width_of(v, r->n);
+		unsigned width = to[IDS + c];
 
-		to[IDS + c] = (unsigned char)width;
 		for (uint32_t i = 0; i < r->n && width; i++)
 			at = row_narrow_put(at, (uint64_t)v[i], width);
 	}
@@ -90,7 +93,7 @@ static const unsigned char *row_narrow_list_of(const struct row *r, uint32_t lis
 }
 
 /* The lowest `width` bytes, in the upper ones of the result. */
-static uint64_t row_narrow_take(const unsigned char *at, unsigned width)
+static inline uint64_t row_narrow_take(const unsigned char *at, unsigned width)
 {
 	uint64_t v;
 
@@ -98,20 +101,58 @@ static uint64_t row_narrow_take(const unsigned char *at, unsigned width)
 	return le64toh(v) << (64 - 8 * width);
 }
 
+static inline __attribute__((always_inline)) void row_narrow_widen_by(
+	const unsigned char *at, uint32_t n, unsigned width, int64_t *room)
+{
+	for (uint32_t i = 0; i < n; i++, at += width)
+		room[i] = (int64_t)row_narrow_take(at, width) >> (64 - 8 * width);
+}
+
+/* Each usual width has a loop of its own, whose shifts are constants. */
+static void row_narrow_widen(const unsigned char *at, uint32_t n, unsigned width, int64_t *room)
+{
+	switch (width) {
+	case 0:
+		memset(room, 0, n * sizeof(*room));
+		return;
+	case 1:
+		row_narrow_widen_by(at, n, 1, room);
+		return;
+	case 2:
+		row_narrow_widen_by(at, n, 2, room);
+		return;
+	case 3:
+		row_narrow_widen_by(at, n, 3, room);
+		return;
+	case 4:
+		row_narrow_widen_by(at, n, 4, room);
+		return;
+	default:
+		row_narrow_widen_by(at, n, width, room);
+	}
+}
+
 const int64_t *row_column(const struct row *r, uint32_t column, int64_t *room)
 {
-	const unsigned char *at;
-	unsigned width;
-
 	assert(column < r->columns_n);
 	if (!r->narrow)
 		return r->values + (size_t)column * r->n;
-	at = row_narrow_list_of(r, IDS + column);
-	if (!(width = r->narrow[IDS + column]))
-		memset(room, 0, r->n * sizeof(*room));
-	for (uint32_t i = 0; i < r->n && width; i++, at += width)
-		room[i] = (int64_t)row_narrow_take(at, width) >> (64 - 8 * width);
+	row_narrow_widen(row_narrow_list_of(r, IDS + column), r->n, r->narrow[IDS + column], room);
 	return room;
+}
+
+int64_t row_value(const struct row *r, uint32_t column, uint32_t entry)
+{
+	unsigned width;
+
+	assert(column < r->columns_n && entry < r->n);
+	if (!r->narrow)
+		return r->values[(size_t)column * r->n + entry];
+	if (!(width = r->narrow[IDS + column]))
+		return 0;
+	return (int64_t)row_narrow_take(
+			   row_narrow_list_of(r, IDS + column) + (size_t)entry * width, width) >>
+		(64 - 8 * width);
 }
 
 void row_entry_ids(const struct row *r, uint64_t *room)

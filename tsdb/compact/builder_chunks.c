@@ -63,11 +63,12 @@ static enum err_code builder_chunks_hold(
 	struct block_builder *b, int64_t ts_ns, const struct row *row, struct err *err)
 {
 	struct row own = *row;
-	unsigned char *narrow = arena_alloc_raw(&b->rows_arena, row_narrow_bytes(row), 1);
+	struct row_widths widths;
+	unsigned char *narrow = arena_alloc_raw(&b->rows_arena, row_narrow_bytes(row, &widths), 1);
 
 	if (!narrow || !builder_chunks_reserve_rows(b))
 		return err_nomem(err, "chunks");
-	row_narrow(row, narrow);
+	row_narrow(row, &widths, narrow);
 	own.narrow = narrow;
 	own.stacks = own.label_sets = NULL;
 	own.links = (struct str){ 0 };

@@ -22,12 +22,13 @@ static const struct shape shapes[] = {
 
 static struct row narrowed(const struct row *r)
 {
-	unsigned char *bytes = malloc(row_narrow_bytes(r)); /* a byte too far is seen */
+	struct row_widths widths;
+	unsigned char *bytes = malloc(row_narrow_bytes(r, &widths)); /* a byte too far is seen */
 	struct row out = *r;
 
 	if (!bytes)
 		abort();
-	row_narrow(r, bytes);
+	row_narrow(r, &widths, bytes);
 	out.narrow = bytes;
 	out.stacks = out.label_sets = NULL;
 	out.values = NULL;
@@ -52,7 +53,8 @@ static void check_narrow(const char *name, const struct row *want)
 		const int64_t *got = row_column(&narrow, c, room);
 
 		for (uint32_t i = 0; i < want->n; i++)
-			ok &= got[i] == want->values[(size_t)c * want->n + i];
+			ok &= got[i] == want->values[(size_t)c * want->n + i] &&
+				row_value(&narrow, c, i) == got[i] && row_value(want, c, i) == got[i];
 		ok &= row_column(want, c, room) == want->values + (size_t)c * want->n;
 	}
 	if (!ok)
