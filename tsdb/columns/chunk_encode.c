@@ -95,24 +95,37 @@ static void chunk_encode_put_ids(
 
 /* ---- columns ---- */
 
+/* False: the sum does not fit. */
+static bool chunk_encode_total(const int64_t *values, uint32_t n, int64_t *out)
+{
+	uint64_t sum = 0, bits = 0;
+	__int128 exact = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		sum += (uint64_t)values[i];
+		bits |= (uint64_t)(values[i] ^ values[i] >> 63);
+	}
+	*out = (int64_t)sum;
+	if (n == 0 || bits < (uint64_t)INT64_MAX / n)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		exact += values[i];
+	return exact == (int64_t)exact;
+}
+
 /* Values of a column's cells, as they are, and its totals. False: a row's total does not fit. */
 static bool chunk_encode_gather(struct chunk_encode_encoding *e, uint32_t column)
 {
 	const uint32_t *place = e->keys.places;
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
-		const struct row *row = &e->rows[r];
-		const uint32_t n = row->n;
-		const int64_t *v = row_column(row, column, e->room);
-		__int128 sum = 0;
+		const uint32_t n = e->rows[r].n;
+		const int64_t *v = row_column(&e->rows[r], column, e->room);
 
-		for (uint32_t i = 0; i < n; i++) {
-			e->values[place[i]] = v[i];
-			sum += v[i];
-		}
-		if (sum != (int64_t)sum)
+		if (!chunk_encode_total(v, n, &e->totals[r]))
 			return false;
-		e->totals[r] = (int64_t)sum;
+		for (uint32_t i = 0; i < n; i++)
+			e->values[place[i]] = v[i];
 		place += n;
 	}
 	return true;
@@ -161,9 +174,9 @@ static void chunk_encode_divide(int64_t *values, size_t n, uint64_t factor)
 }
 
 /* Whether these values are the other column's, divided by its factor, times *factor; it is found
- * from the first that is not 0. */
+ * from the first that is not 0. *bits: all of them, or'ed. */
 static bool chunk_encode_is_multiple(const int64_t *values, const int64_t *others, uint32_t n,
-	uint64_t others_factor, uint64_t *factor)
+	uint64_t others_factor, uint64_t *factor, uint64_t *bits)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t v = values[i], other = others[i];
@@ -175,24 +188,33 @@ static bool chunk_encode_is_multiple(const int64_t *values, const int64_t *other
 		}
 		if ((__int128)other * *factor != (__int128)v * others_factor)
 			return false;
+		*bits |= (uint64_t)v;
 	}
 	return true;
 }
 
-/* The factor that turns the other column into these values; 0: there is none. Row by row, as most
- * columns differ in the first one. */
-static uint64_t chunk_encode_factor_to_others(
-	const struct chunk_encode_encoding *e, uint32_t column)
+/*
+ * The factor that turns the other column into this one; 0: there is none, or a row's total does not
+ * fit. Row by row, as most columns differ in the first one. Only columns whose first cell is
+ * positive: others are seldom multiples.
+ */
+static uint64_t chunk_encode_factor_to_others(struct chunk_encode_encoding *e, uint32_t column)
 {
-	uint64_t factor = 0;
+	uint64_t factor = 0, bits = 0;
 	size_t i = 0;
 
-	for (uint32_t r = 0; r < e->rows_n; r++)
-		if (!chunk_encode_is_multiple(row_column(&e->rows[r], column, e->room),
-				row_column(&e->rows[r], e->others_of, e->other_room), e->rows[r].n,
-				e->others_factor, &factor))
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const int64_t *v = row_column(&e->rows[r], column, e->room);
+
+		if (!chunk_encode_is_multiple(v, row_column(&e->rows[r], e->others_of, e->other_room),
+				e->rows[r].n, e->others_factor, &factor, &bits) ||
+			!chunk_encode_total(v, e->rows[r].n, &e->totals[r]))
 			return 0;
-	/* Only columns that begin with a positive value: others are seldom multiples. */
+	}
+	if (bits >> 63 == 0)
+		return factor;
+	if (!chunk_encode_gather(e, column))
+		return 0;
 	while (i < e->keys.cells_n && e->values[i] == 0)
 		i++;
 	return i < e->keys.cells_n && e->values[i] > 0 ? factor : 0;
@@ -207,6 +229,23 @@ static void chunk_encode_put_totals(struct chunk_encode_encoding *e, uint64_t fa
 		buf_add_varint(&e->heads, str_zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
 		before = total;
 	}
+}
+
+static void chunk_encode_swap(int64_t **a, int64_t **b)
+{
+	int64_t *swap = *a;
+
+	*a = *b;
+	*b = swap;
+}
+
+/* What a later column may be like: numbers where the coding found them, else values. A third column
+ * is compared with the values of a column that is coded like another. */
+static void chunk_encode_keep_numbers(struct chunk_encode_encoding *e, const struct coding *made)
+{
+	if (!made || made == &coding_like || !(made->byte & COLUMN_SCALED))
+		chunk_encode_swap(&e->values, &e->numbers);
+	chunk_encode_swap(&e->numbers, &e->others_numbers);
 }
 
 static enum err_code chunk_encode_put_column(struct chunk_encode_encoding *e,
@@ -224,13 +263,10 @@ static enum err_code chunk_encode_put_column(struct chunk_encode_encoding *e,
 		.numbers = e->numbers,
 		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
 	uint64_t factor = 0, multiple = 0;
-	int64_t *swap;
 
 	buf_add_varint(&e->columns, column);
 	if (column == e->columns_n && !chunk_encode_gather_zeros(e))
 		goto zero;
-	if (column < e->columns_n && !chunk_encode_gather(e, column))
-		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
 	if (e->others_of != NO_COLUMN && column < e->columns_n)
 		multiple = chunk_encode_factor_to_others(e, column);
 	if (multiple) {
@@ -239,6 +275,8 @@ static enum err_code chunk_encode_put_column(struct chunk_encode_encoding *e,
 		buf_add_varint(&e->columns, e->others_of);
 		return ERR_OK;
 	}
+	if (column < e->columns_n && !chunk_encode_gather(e, column))
+		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
 	factor = chunk_encode_factor_of(e->values, e->keys.cells_n);
 	if (factor == 0)
 		goto zero;
@@ -251,9 +289,7 @@ static enum err_code chunk_encode_put_column(struct chunk_encode_encoding *e,
 	in.values = e->values;
 	if (!column_encode(encoder, &in, compress, column, factor, e->done, &e->columns))
 		return err_nomem(err, "chunk");
-	swap = e->others_numbers;
-	e->others_numbers = e->numbers;
-	e->numbers = swap;
+	chunk_encode_keep_numbers(e, e->done[column].coding);
 	e->others_of = column;
 	e->others_factor = factor;
 	return ERR_OK;

@@ -321,7 +321,6 @@ bool column_encode(struct column_encoder *e, const struct column_in *in, bool co
 		.factor = factor,
 		.done = done,
 		.levels = in->levels_too && in->rows_n > 1 };
-	const struct coding *made;
 	size_t n = in->starts[in->keys_n];
 
 	assert(in->keys_n == e->keys_n && in->rows_n == e->rows_n && factor);
@@ -338,10 +337,6 @@ bool column_encode(struct column_encoder *e, const struct column_in *in, bool co
 			if (codings[i]->settles && e->best.len)
 				break;
 		}
-	made = done[column].coding;
-	/* A third column is compared with the values of a column that is coded like another. */
-	if (!made || made == &coding_like || !(made->byte & COLUMN_SCALED))
-		memcpy(in->numbers, in->values, n * sizeof(*in->numbers));
 	buf_add_str(out, buf_str(&e->best));
 	return !e->tokens.failed && !e->values.failed && !e->sums.failed && !e->best.failed &&
 		!e->packed.failed && !e->extra.bytes.failed && !e->places.bytes.failed &&

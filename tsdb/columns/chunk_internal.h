@@ -234,7 +234,7 @@ struct column_in {
 	bool levels_too; /* differences may be tried */
 	uint32_t anew; /* row at which the process began anew; 0: at none */
 	const uint32_t *slots; /* of keys */
-	int64_t *numbers; /* out, per cell: what a later column may be like */
+	int64_t *numbers; /* out, per cell, where the coding is scaled */
 };
 
 /* A column that is written, for later columns that refer to it. */

@@ -267,12 +267,6 @@ static inline __attribute__((always_inline)) bool varints_take_scaled(
 	return !in->bad;
 }
 
-bool varints_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
-{
-	return negative ? varints_take_scaled(in, n, factor, true, out) :
-					  varints_take_scaled(in, n, factor, false, out);
-}
-
 bool varints_are_bytes(const unsigned char *bytes, size_t n)
 {
 	uint64_t any = 0;
@@ -284,4 +278,16 @@ bool varints_are_bytes(const unsigned char *bytes, size_t n)
 	for (; i < n; i++)
 		any |= (uint64_t)(bytes[i] & 0x80);
 	return !(any & VARINTS_HIGH_BITS);
+}
+
+bool varints_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
+{
+	if (n <= cursor_left(in) && varints_are_bytes(in->at, n)) {
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = varints_scaled_back(in->at[i], factor, negative);
+		in->at += n;
+		return !in->bad;
+	}
+	return negative ? varints_take_scaled(in, n, factor, true, out) :
+					  varints_take_scaled(in, n, factor, false, out);
 }

@@ -178,11 +178,21 @@ static void check_keys(const char *name)
 	free(e);
 }
 
+/* So far from each other that an array of stacks would be larger than the entries. */
+static void spread_stacks(void)
+{
+	for (uint32_t r = 0; r < w.rows_n; r++)
+		for (uint32_t i = 0; i < w.rows[r].n; i++)
+			((uint32_t *)(uintptr_t)w.rows[r].stacks)[i] *= 99991;
+}
+
 TEST(keys_are_those_of_sorted_entries)
 {
 	for (int round = 0; round < 10; round++)
 		for (size_t i = 0; i < SHAPES_N; i++) {
 			make_world(&shapes[i]);
+			check_keys(shapes[i].name);
+			spread_stacks();
 			check_keys(shapes[i].name);
 		}
 	drop_world();
