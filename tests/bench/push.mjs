@@ -1,7 +1,8 @@
 // Profiles that are sent. A stream of OTLP requests over gRPC at a steady rate, from many hosts that each send every five
 // seconds, as the eBPF profiler does: memory over time, and CPU a profile. OTLP requests over HTTP, stored, beside their
-// decoding alone by the collector's own types. push.v1 beside scraping the same bodies at the same rate.
-import { execFileSync, spawnSync } from 'node:child_process';
+// decoding alone by the collector's own types, and beside a Go program that decodes and keeps them. push.v1 beside scraping the same bodies at the same rate.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, createServer } from 'node:http';
 import { join } from 'node:path';
@@ -74,26 +75,27 @@ function connections(t) {
 
 const REQUESTS = 400, ROUNDS = 3, CLIENTS = 8;
 
-/** Seconds of the collector's own types for one request, not compressed, by rounds. */
-function decodedByGo(body) {
-  const gen = join(build, 'bench', 'otlp_gen'), file = join(emptyDirectory('push-otlp'), 'request.pb');
+/** The program with the collector's own types. */
+function otlpGen() {
+  const gen = join(build, 'bench', 'otlp_gen');
   const go = execFileSync(join(root, 'tests/go.sh')).toString().trim();
   execFileSync(go, ['build', '-o', gen, '.'], { cwd: join(root, 'tests/proto/otlp/gen') });
+  return gen;
+}
+
+/** Seconds of those types for one request, not compressed, by rounds. */
+function decodedByGo(gen, body) {
+  const file = join(emptyDirectory('push-otlp'), 'request.pb');
   writeFileSync(file, body);
   return Array.from({ length: ROUNDS }, () => 1 / Number(execFileSync(gen, ['bench', file], { env: { ...process.env, GOMAXPROCS: '1' } })));
 }
 
-/**
- * CPU seconds of the server for one request, by rounds: HTTP, decoding, storing, syncing. Some clients send at once; each
- * request is of a later time.
- */
-async function storedOf(t, one) {
-  const server = await startServer(t, { dir: emptyDirectory('push-otlp-data'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
-  const began = Date.now() - 3600e3, rounds = [];
-  const url = `${server.url}/v1development/profiles`, headers = { 'content-type': 'application/x-protobuf' };
-  const agent = connections(t);
+/** CPU seconds of a process for one request, by rounds. Some clients send at once; each request is of a later time. */
+async function sentTo(t, url, pid, one) {
+  const headers = { 'content-type': 'application/x-protobuf' };
+  const began = Date.now() - 3600e3, rounds = [], agent = connections(t);
   for (let i = 0, n = 0; i < ROUNDS; i++) {
-    const before = cpuOf(server.child.pid);
+    const before = cpuOf(pid);
     const end = n + REQUESTS;
     await Promise.all(Array.from({ length: CLIENTS }, async () => {
       while (n < end) {
@@ -101,20 +103,40 @@ async function storedOf(t, one) {
         if (answer.status !== 200 || answer.body.length) throw new Error(`${answer.status} ${answer.body}`);
       }
     }));
-    rounds.push((cpuOf(server.child.pid) - before) / REQUESTS);
+    rounds.push((cpuOf(pid) - before) / REQUESTS);
   }
+  return rounds;
+}
+
+/** HTTP, decoding, storing, syncing. */
+async function storedOf(t, one) {
+  const server = await startServer(t, { dir: emptyDirectory('push-otlp-data'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
+  const rounds = await sentTo(t, `${server.url}/v1development/profiles`, server.child.pid, one);
   const stored = await counter(server, 'epimetheus_ingested_profiles_total{result="ok"}');
   if (stored !== one.profiles * REQUESTS * ROUNDS) throw new Error(`${stored} profiles were stored`);
   await server.stop();
   return rounds;
 }
 
+/** The same of a program in Go that decodes a request and appends its body to a file. */
+async function storedByGo(t, gen, one) {
+  const program = spawn(gen, ['serve', join(emptyDirectory('push-otlp-go'), 'bodies')], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => program.kill());
+  const [port] = await once(program.stdout, 'data');
+  const rounds = await sentTo(t, `http://127.0.0.1:${Number(port)}/`, program.pid, one);
+  program.kill();
+  return rounds;
+}
+
 async function otlp(t) {
+  const gen = otlpGen();
   const { body, samples } = otlpOfPprof(readFileSync(fleetFiles('fleet-cpu', 1, 1)[0]), 'shop');
   const small = recorded(FILE, { 'k8s.node.name': 'node-1' }), large = movable(body);
-  for (const [what, one] of [[`${large.profiles} types of ${count(samples)} stacks`, large], [`${small.profiles} small profiles`, small]])
-    note(`OTLP request of ${what}, stored (other: decoded by Go)`, { ours: await storedOf(t, one),
-      theirs: decodedByGo(one.at(Date.now())), unit: 'seconds', of: { bytes: one.bytes, clients: CLIENTS } });
+  for (const [what, one] of [[`${large.profiles} types of ${count(samples)} stacks`, large], [`${small.profiles} small profiles`, small]]) {
+    const of = { bytes: one.bytes, clients: CLIENTS }, ours = await storedOf(t, one);
+    note(`OTLP request of ${what}, stored (other: decoded by Go)`, { ours, theirs: decodedByGo(gen, one.at(Date.now())), unit: 'seconds', of });
+    note(`OTLP request of ${what}, stored (other: decoded and kept by Go)`, { ours, theirs: await storedByGo(t, gen, one), unit: 'seconds', of });
+  }
 }
 
 /* ---- push.v1, beside scraping ---- */

@@ -19,10 +19,13 @@ function floorOf(set) {
 /** Two hours that went through a database, cut into a block; the floor is what no code of this model gets below. */
 export function bytes() {
   for (const set of ['fleet-cpu', 'heavy-tailed-cpu', 'labelled-cpu', 'heap']) {
-    const [m] = lines(tsdbBench, ['bytes', `--data=${emptyDirectory('bytes')}`, `--set=${set}`]);
+    const [cost, m] = lines(tsdbBench, ['bytes', `--data=${emptyDirectory('bytes')}`, `--set=${set}`]);
     note(`raw rows, ${set}`, { ours: m.raw_per_sample, theirs: floorOf(set), unit: 'bytes/sample', of: m });
     note(`rollups of 2 h, ${set}`, { ours: m.rollups_of_raw * 100, unit: '% of raw' });
     note(`dictionary of stacks of 2 h, ${set}`, { ours: m.symbols_per_sample, unit: 'bytes/sample' });
+    const each = (seconds) => (1000 * seconds) / cost.profiles;
+    note(`CPU of cutting 1,000 profiles, ${set} (other: of storing them)`,
+      { ours: each(cost.cut_cpu_s), theirs: each(cost.ingest_cpu_s), unit: 'seconds', of: cost });
   }
 }
 

@@ -2,6 +2,7 @@
 //
 //	gen DIR FIRST N   writes SEED.pb, SEED.json and SEED.txt of N seeds
 //	gen bench FILE    prints how many requests a second those types decode, on one core
+//	gen serve FILE    takes requests over HTTP, decodes them, and appends their bodies to FILE (serve.go)
 //
 // The text is that of tests/proto/otlp/show.c, without the sample attributes thread.id and cpu.logical_number. Every
 // third seed has its samples numbered as OTLP 1.9 did.
@@ -542,6 +543,8 @@ func main() {
 	var err error
 	if len(os.Args) == 3 && os.Args[1] == "bench" {
 		err = bench(os.Args[2])
+	} else if len(os.Args) == 3 && os.Args[1] == "serve" {
+		err = serve(os.Args[2])
 	} else {
 		first, _ := strconv.ParseUint(os.Args[2], 10, 64)
 		n, _ := strconv.ParseUint(os.Args[3], 10, 64)
