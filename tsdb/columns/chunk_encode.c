@@ -49,6 +49,7 @@ struct chunk_encode_encoding {
 	uint32_t *slots; /* of keys: first of their label set */
 	uint32_t anew; /* row at which the process began anew; 0: at none */
 	uint32_t broken; /* where it may have, as seen from the columns */
+	bool clear; /* it has; then nothing was written yet */
 	uint32_t others_of;
 	uint64_t others_factor;
 	struct column_done done[ROW_COLUMNS_MAX + 1];
@@ -379,11 +380,15 @@ static enum err_code chunk_encode_all(struct chunk_encode_encoding *e, const enu
 	e->others_of = NO_COLUMN;
 	chunk_encode_put_heads(e);
 	chunk_encode_order_columns(e, order);
-	for (uint32_t i = 0; !rc && i <= e->columns_n; i++)
+	for (uint32_t i = 0; !rc && !e->clear && i <= e->columns_n; i++) {
 		rc = chunk_encode_put_column(e, encoder, order[i], kinds, compress, err);
+		e->clear = !rc && !e->anew && column_encoder_broken_clearly(encoder);
+	}
 	if (rc)
 		goto done;
 	e->broken = column_encoder_broken(encoder);
+	if (e->clear)
+		goto done;
 	for (uint32_t k = 0; k < e->keys.n; k++)
 		set_max = (uint32_t)e->keys.ids[k] > set_max ? (uint32_t)e->keys.ids[k] : set_max;
 	chunk_encode_put_ids(e, &stacks, &sets);
@@ -433,7 +438,8 @@ static bool chunk_encode_reserve_columns(struct chunk_encode_encoding *e)
 	return e->room && e->other_room && e->seen && e->values && e->numbers && e->others_numbers;
 }
 
-/* Once more, as of a process that began anew where lines break; the shorter one stays. */
+/* Once more, as of a process that began anew where lines break; the shorter one stays, if there is
+ * one. */
 static enum err_code encode_anew(struct chunk_encode_encoding *e, const enum value_kind *kinds,
 	size_t start, struct buf *out, struct err *err)
 {
@@ -441,15 +447,18 @@ static enum err_code encode_anew(struct chunk_encode_encoding *e, const enum val
 	enum err_code rc;
 
 	e->anew = e->broken;
+	e->clear = false;
 	rc = chunk_encode_all(e, kinds, true, out, err);
-	if (!rc && out->len - len < len - start) {
+	if (!rc && len > start && out->len - len < len - start) {
 		memmove(out->ptr + start, out->ptr + len, out->len - len);
 		out->len -= len - start;
 		return ERR_OK;
 	}
+	if (rc || len == start)
+		return rc;
 	e->anew = 0;
 	out->len = len;
-	return rc;
+	return ERR_OK;
 }
 
 enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,

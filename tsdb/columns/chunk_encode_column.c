@@ -57,6 +57,11 @@ uint32_t column_encoder_broken(const struct column_encoder *e)
 	return e->scale.broken;
 }
 
+bool column_encoder_broken_clearly(const struct column_encoder *e)
+{
+	return e->scale.broken && e->scale.clear;
+}
+
 /* Its length, the length as stored, the bytes: compressed where that saves a 32nd. */
 void section_put(ZSTD_CCtx *zstd, const struct buf *raw, enum packing how, struct buf *out)
 {

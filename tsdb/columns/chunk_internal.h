@@ -255,6 +255,7 @@ struct chunk_scale {
 	uint16_t rows[CHUNK_ROWS_MAX];
 	uint32_t n, anew; /* points; the first one since the process began anew */
 	uint32_t broken; /* row at which the lines of many keys end; 0: at none */
+	bool clear; /* with it all lines go on */
 };
 
 /* s->broken says where the process may have begun anew: it is for the caller to try. */
@@ -268,6 +269,7 @@ bool scale_like(struct chunk_scale *s, const struct column_in *in, bool levels);
 struct column_encoder;
 struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n);
 uint32_t column_encoder_broken(const struct column_encoder *e); /* scale's */
+bool column_encoder_broken_clearly(const struct column_encoder *e);
 void column_encoder_close(struct column_encoder *e);
 bool column_encode(struct column_encoder *e, const struct column_in *in, bool compress,
 	uint32_t column, uint64_t factor, struct column_done *done, struct buf *out);

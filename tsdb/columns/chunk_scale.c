@@ -327,6 +327,8 @@ static void chunk_scale_find_ranges(
 #define BREAK_KEYS 64u /* that are asked, evenly spread */
 #define BREAK_KEYS_MORE 256u /* once one of them is off its line */
 #define BREAK_ROWS 16u
+/* So many keys that were off their lines, and are on them with the break, leave no doubt. */
+#define BREAK_CLEAR 8u
 
 /* The row of the first point that is not on a line with those before; 0: all are. */
 static uint32_t chunk_scale_break_of(struct chunk_scale *s)
@@ -379,7 +381,8 @@ static uint32_t chunk_scale_take_most_voted(uint16_t *votes, uint32_t n)
 
 static void chunk_scale_find_break(struct chunk_scale *s, const struct column_in *in)
 {
-	uint32_t least = chunk_scale_count_broken(s, in, BREAK_KEYS, NULL), broken, row;
+	uint32_t without = chunk_scale_count_broken(s, in, BREAK_KEYS, NULL), least = without, broken;
+	uint32_t row;
 	uint16_t votes[CHUNK_ROWS_MAX] = { 0 };
 	struct column_in tried = *in;
 
@@ -395,6 +398,7 @@ static void chunk_scale_find_break(struct chunk_scale *s, const struct column_in
 			s->broken = row;
 		}
 	}
+	s->clear = least == 0 && without >= BREAK_CLEAR;
 }
 
 static void chunk_scale_put_phase(struct bit_out *o, uint64_t phase)
