@@ -433,8 +433,6 @@ static enum err_code gather_names_hold(
 			if (part->names_n == 0)
 				continue;
 			any = true;
-			if (sym_has_shown(part->partition)) /* several may be one to people */
-				return ERR_OK;
 			for (size_t c = 0; c < part->n; c++)
 				if (part->cells[c].value < 0)
 					return ERR_OK;

@@ -191,7 +191,7 @@ static void db_status_count_one(struct db *db, struct db_status *out)
 		out->partitions++;
 		out->nodes += sym_nodes_n(p) - 1;
 		out->strings += sym_strings_n(p) - 1;
-		out->symbol_bytes += atomic_load(&p->bytes);
+		out->symbol_bytes += partition_bytes(p);
 	}
 	out->symbol_used_bytes = atomic_load(&db->symbol_used_bytes);
 	out->windows = db->windows_n;

@@ -8,6 +8,7 @@
 #include "promql/costs/costs.h"
 #include "promql/profiles/filter.h"
 #include "promql/profiles/flat.h"
+#include "promql/profiles/frame.h"
 #include "promql/profiles/frames.h"
 #include "promql/profiles/profiles.h"
 
@@ -54,7 +55,8 @@ bool flat_by_name(const struct flat_options *o)
 		by_function |= field == FRAME_FUNCTION;
 	}
 	for (size_t i = 0; i < o->matchers_n; i++)
-		if (frame_field_find(o->matchers[i].name) != FRAME_FUNCTION)
+		if (frame_field_find(o->matchers[i].name) != FRAME_FUNCTION ||
+			frame_means_symbol(o->matchers[i].value))
 			return false;
 	return by_function;
 }

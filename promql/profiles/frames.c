@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "promql/profiles/frame.h"
 #include "proto/report/frame_text.h"
+#include "tsdb/symbols/shown.h"
 
 enum err_code frames_open(
 	struct eval *ev, const struct frames_options *o, struct frames **out, struct err *err)
@@ -174,33 +175,11 @@ static enum err_code frames_group_of_frame(struct frames *f, const struct partit
 
 /* ---- locations ---- */
 
-/*
- * Other queries may add symbols meanwhile. The symbols of our stacks were there when the stacks
- * were read, so all of them are counted.
- */
-static enum err_code frames_find_ambiguous(struct frames *f, struct frames_of *o, struct err *err)
-{
-	uint32_t n = sym_functions_n(o->partition);
-
-	o->ambiguous_n = sym_strings_n(o->partition);
-	if (!(o->ambiguous = arena_array(f->ev->arena, char, o->ambiguous_n)))
-		return eval_nomem(f->ev, err);
-	for (uint32_t i = 0; i < n; i++) { /* 0: no function has it, 1: one, 2: more */
-		uint32_t name;
-
-		if (!sym_exists(o->partition, SYM_FUNCTION, i))
-			continue;
-		name = sym_function(o->partition, i)->name;
-		if (name < o->ambiguous_n && o->ambiguous[name] < 2)
-			o->ambiguous[name]++;
-	}
-	return ERR_OK;
-}
-
 enum err_code frames_partition(
 	struct frames *f, struct partition *p, struct frames_of **out, struct err *err)
 {
 	struct frames_of *t = f->partitions;
+	struct shown_names *shown = NULL;
 	uint32_t *grown, n;
 	enum err_code rc;
 
@@ -223,23 +202,25 @@ enum err_code frames_partition(
 			memcpy(grown, t->first, t->first_n * sizeof(*grown));
 		t->first = grown;
 		t->first_n = n;
-		if (f->by_name && (rc = frames_find_ambiguous(f, t, err)))
+		/* Functions of the stacks were there when these were read, so all of them are known. */
+		if (f->by_name && !sym_has_own_functions(p) && (rc = shown_of(p, &shown, err)))
 			return rc;
+		t->shown = shown;
 	}
 	*out = t;
 	return ERR_OK;
 }
 
-/* Each frame is of a function that has its name for itself. */
-static bool frames_is_plain(
-	const struct frames *f, const struct frames_of *o, const struct sym_location *l)
+/* Each frame is of a function that is shown like no other. */
+static bool frames_is_plain(const struct frames_of *o, const struct sym_location *l)
 {
-	if (!f->by_name || l->lines_n == 0 || sym_has_shown(o->partition))
-		return false; /* several symbols may be shown as one name */
+	if (!o->shown || l->lines_n == 0)
+		return false;
 	for (uint32_t i = 0; i < l->lines_n; i++) {
-		uint32_t name = sym_function(o->partition, l->lines[i].function)->name;
+		uint32_t function = l->lines[i].function;
 
-		if (name == 0 || name >= o->ambiguous_n || o->ambiguous[name] > 1)
+		if (!shown_is_alone(o->shown, function) ||
+			!sym_function_name(o->partition, sym_function(o->partition, function)).len)
 			return false;
 	}
 	return true;
@@ -262,7 +243,7 @@ enum err_code frames_look_up(
 		f->ids = grown;
 	}
 	at = f->ids + f->ids_n;
-	at[0] = n << HEAD_N_SHIFT | (frames_is_plain(f, o, &l) ? HEAD_PLAIN : 0);
+	at[0] = n << HEAD_N_SHIFT | (frames_is_plain(o, &l) ? HEAD_PLAIN : 0);
 	for (uint32_t i = 0; i < n; i++)
 		if ((rc = frames_group_of_frame(
 				 f, o->partition, &l, l.lines_n ? &l.lines[i] : NULL, &at[i + 1], err)))

@@ -16,8 +16,8 @@ struct frames_of {
 	uint32_t *first; /* per location: index into ids + 1 of its head; 0: not looked at yet */
 	uint32_t first_n;
 	struct pruned pruned; /* by the profile in work */
-	char *ambiguous; /* per string: several functions have this name */
-	uint32_t ambiguous_n;
+	const struct shown_names
+		*shown; /* groups are names, and all functions are the partition's own */
 	struct frames_of *next;
 };
 

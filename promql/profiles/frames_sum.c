@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "proto/report/frame_text.h"
+#include "tsdb/symbols/shown.h"
 
 static bool frames_sum_grow(void *array, size_t item, size_t n)
 {
@@ -180,7 +181,8 @@ static enum err_code frames_sum_add_names(
 {
 	for (size_t i = 0; i < part->names_n; i++) {
 		const struct function_sum *sum = &part->names[i];
-		struct str name = sym_string(part->partition, sum->name);
+		struct str name = sum->unnamed ? sym_string(part->partition, sum->name) :
+										 sym_shown_string(part->partition, sum->name);
 		struct frame_group key = { 0 };
 		bool keep = true;
 		uint32_t group;
@@ -450,8 +452,8 @@ static enum err_code frames_sum_add_part(struct frames *f, const struct profile_
 	for (size_t i = 0; i < part->n; i++)
 		frames_sum_add_node(f, pruned_stack(&t->pruned, part->cells[i].stack),
 			part->cells[i].value - part->cells[i].base);
-	rc = f->by_name && !sym_has_shown(t->partition) ? frames_sum_add_subtrees(f, t, nodes, err) :
-													  frames_sum_walk_subtrees(f, t, nodes, err);
+	rc = t->shown ? frames_sum_add_subtrees(f, t, nodes, err) :
+					frames_sum_walk_subtrees(f, t, nodes, err);
 	if (rc)
 		f->nodes_cap = 0; /* not all are 0 again */
 	return rc;

@@ -110,6 +110,19 @@ export function endOf(dir) {
   return Math.max(...ends);
 }
 
+const windowsOf = (end) => {
+  const off = end - 5 * 3600 - 1397.25;
+  return [['a day', { start: end - DAY, end }], ['an unaligned 24 h', { start: off - DAY, end: off }]];
+};
+
+async function topOf(run, params) {
+  const began = process.hrtime.bigint();
+  const answer = await query(run, 'top(10, merge(cpu))', params);
+  const rows = answer.result[0]?.rows?.length ?? 0;
+  if (rows !== 10) throw new Error(`${rows} rows in the table: ${JSON.stringify(answer).slice(0, 300)}`);
+  return Number(process.hrtime.bigint() - began) / 1e9;
+}
+
 /**
  * The target is for 100 services, so seconds of fewer are scaled. The first query of a server that was just started, on one core, and
  * those after it: of a whole day, and of 24 hours that begin and end in the middle of everything.
@@ -117,21 +130,13 @@ export function endOf(dir) {
 export async function top(t) {
   const services = env('BENCH_SERVICES', 20);
   const made = madeDirectory('many', [`--service=${services}`, '--pods=10', '--days=2']);
-  const dir = linked(made.dir, 'top'), end = endOf(made.dir);
-  const off = end - 5 * 3600 - 1397.25;
-  const windows = [['a day', { start: end - DAY, end }], ['an unaligned 24 h', { start: off - DAY, end: off }]];
-  for (const [name, params] of windows) {
+  const dir = linked(made.dir, 'top');
+  for (const [name, params] of windowsOf(endOf(made.dir))) {
     const first = [], again = [];
     for (let i = 0; i < 5; i++) {
       forgetPages(dir);
       const run = await serve(t, dir, '15d', '1');
-      for (let k = 0; k < 4; k++) {
-        const began = process.hrtime.bigint();
-        const answer = await query(run, 'top(10, merge(cpu))', params);
-        (k ? again : first).push(Number(process.hrtime.bigint() - began) / 1e9);
-        const rows = answer.result[0]?.rows?.length ?? 0;
-        if (rows !== 10) throw new Error(`${rows} rows in the table: ${JSON.stringify(answer).slice(0, 300)}`);
-      }
+      for (let k = 0; k < 4; k++) (k ? again : first).push(await topOf(run, params));
       await run.stop();
     }
     for (const [which, seconds] of [['first', first], ['again', again]]) {
@@ -139,4 +144,24 @@ export async function top(t) {
         { ours: seconds.map((s) => s * SCALE / services), unit: 'seconds', of: { services, seconds } });
     }
   }
+  await topShown(t, services, dir, made.dir);
+}
+
+/** Names that are shown differently, beside those that are shown as they are: by turns, after the first query. */
+async function topShown(t, services, plainDir, plainMade) {
+  const made = madeDirectory('shown', ['--set=shown-cpu', `--service=${services}`, '--pods=10', '--days=2']);
+  const plain = await serve(t, plainDir, '15d', '1'), shown = await serve(t, linked(made.dir, 'top-shown'), '15d', '1');
+  const both = windowsOf(endOf(made.dir)).map((w, i) => [w, windowsOf(endOf(plainMade))[i]]);
+  for (const [[name, ofShown], [, ofPlain]] of both) {
+    const ours = [], theirs = [];
+    await topOf(shown, ofShown);
+    await topOf(plain, ofPlain);
+    for (let i = 0; i < 15; i++) {
+      ours.push(await topOf(shown, ofShown));
+      theirs.push(await topOf(plain, ofPlain));
+    }
+    note(`top 10 of ${name}, names shown differently (other: as stored)`, { ours, theirs, unit: 'seconds' });
+  }
+  await plain.stop();
+  await shown.stop();
 }

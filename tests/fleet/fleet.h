@@ -52,6 +52,7 @@ struct fleet_params {
 	double new_nodes; /* that a stack adds to the tree of those before */
 	uint32_t functions;
 	double shared; /* how much calls go to the same functions: 1 not at all */
+	double shown; /* share of functions whose name is shown differently: C++, Go's interfaces */
 	double inlined; /* share of locations with more than one line */
 	double labelled; /* share of stacks whose samples have labels */
 	uint32_t label_sets; /* distinct ones; heap: sizes of objects */
@@ -62,7 +63,7 @@ struct fleet_params {
 	double kept; /* share of items of which something stays in use */
 };
 
-/* fleet-cpu labelled-cpu heavy-tailed-cpu small-cpu heap goroutine mutex block. */
+/* fleet-cpu shown-cpu labelled-cpu heavy-tailed-cpu small-cpu heap goroutine mutex block. */
 extern const struct fleet_params fleet_sets[];
 extern const size_t fleet_sets_n;
 const struct fleet_params *fleet_set(const char *name); /* NULL: no such set */

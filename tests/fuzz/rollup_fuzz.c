@@ -50,7 +50,7 @@ static void prepare(void)
 static void check_again(void)
 {
 	struct buf first = { 0 }, second = { 0 }, functions = { 0 };
-	const struct rollup_function *v;
+	struct rollup_function *v;
 	bool any;
 	size_t n;
 
@@ -94,7 +94,7 @@ static void read_cells(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str bytes = { (const char *)data, size };
-	const struct rollup_function *v;
+	struct rollup_function *v;
 	size_t n;
 
 	if (!p)

@@ -19,6 +19,9 @@ enum mode {
 	EPOCHS = 4,
 	NAMELESS = 8, /* functions without a name that have a first line */
 	NAMED = 16, /* each frame has a name: stacks at the edges become costs by name, too */
+	SHOWN = 32, /* names are shown differently, some of them as one */
+	LIKE_FILES = 64, /* and one as frames of a file without names are */
+	TWOFOLD = 128, /* functions of one name are shown differently */
 };
 
 struct town {
@@ -43,6 +46,37 @@ static void name_all(struct pprof *p)
 			p->locations[i].line_n = 1, p->locations[i].line_first = i % p->lines_n;
 }
 
+static const char *const shown_names[] = { "_ZN1a1bEi", "_ZN1a1bEj", "_ZN1a1bEv", "_ZN1a1cEv",
+	"a::b", "a::c(int)", "main.F[interface { X() }]", "main.F[interface { X(int) }]", "main.a",
+	"main.b", "[demo](int)" };
+#define SHOWN_N (sizeof(shown_names) / sizeof(shown_names[0]))
+
+static void name_shown(struct town *t, struct pprof *p)
+{
+	uint32_t n = p->strings_n, names = SHOWN_N - !(t->mode & LIKE_FILES);
+	struct str *strings = arena_array(&t->w.arena, struct str, n + SHOWN_N + 1);
+
+	if (!strings) {
+		CHECK_FAIL("out of memory");
+		return;
+	}
+	memcpy(strings, p->strings, n * sizeof(*strings));
+	for (uint32_t i = 0; i < SHOWN_N; i++)
+		strings[n + i] = str_of(shown_names[i]);
+	strings[n + SHOWN_N] = STR("other");
+	p->strings = strings;
+	p->strings_n = n + SHOWN_N + 1;
+	for (uint32_t i = 0; i < p->functions_n; i++) {
+		struct pprof_function *f = &p->functions[i];
+
+		if (!f->name || draw(&t->d, 3) == 0)
+			continue;
+		f->name = f->system_name = n + draw(&t->d, names);
+		if (t->mode & TWOFOLD && draw(&t->d, 8) == 0)
+			f->system_name = n + SHOWN_N;
+	}
+}
+
 static struct pprof *draw_one(struct town *t)
 {
 	struct err err;
@@ -62,6 +96,8 @@ static struct pprof *draw_one(struct town *t)
 	for (uint32_t i = 0; i < p->functions_n; i++)
 		if (!p->functions[i].name)
 			p->functions[i].start_line = t->mode & NAMELESS ? 3 : 0;
+	if (t->mode & SHOWN)
+		name_shown(t, p);
 	if (t->mode & NAMED)
 		name_all(p);
 	return p;
@@ -217,7 +253,7 @@ static const char *const pairs[][2] = {
 	{ "top(7, merge by (job) (wall))", "top(7, merge by (job) (wall))" },
 	{ "top(5, wall{pod=\"1\"})", "top(5, wall{pod=\"1\"})" },
 #define TOPS 3 /* so many are above, and below: */
-#define OTHERS 7
+#define OTHERS 9
 	{ "flat(merge(wall))", "flat(merge(wall) * 1)" },
 	{ "cum(merge by (job) (wall))", "cum(merge by (job) (wall) * 1)" },
 	{ "cum_share(merge(wall))", "cum_share(merge(wall) * 1)" },
@@ -226,6 +262,9 @@ static const char *const pairs[][2] = {
 		"cum(wall{job=\"a\"} * 1, {function=~\"main.*\"})" },
 	{ "cum(merge(wall{job=\"b\"}), {function!=\"main.a\"})",
 		"cum(merge(wall{job=\"b\"}) * 1, {function!=\"main.a\"})" },
+	{ "cum(merge(wall), {function!=\"a::b\"})", "cum(merge(wall) * 1, {function!=\"a::b\"})" },
+	{ "cum(wall{job=\"a\"}, {function!=\"_ZN1a1bEi\"})",
+		"cum(wall{job=\"a\"} * 1, {function!=\"_ZN1a1bEi\"})" },
 	{ "flat by (function, line) (merge(wall))", "flat by (function, line) (merge(wall) * 1)" },
 };
 
@@ -292,9 +331,9 @@ static void check_mode(unsigned mode)
 	check_windows(&t);
 	if (reopen(&t))
 		check_windows(&t);
-	if (!(mode & (LESS | DROP | NAMELESS)) && t.by_name < 10)
+	if (!(mode & (LESS | DROP | NAMELESS | TWOFOLD | LIKE_FILES)) && t.by_name < 10)
 		CHECK_FAIL("mode %u: %zu by name", mode, t.by_name);
-	if (mode == NAMED && t.no_stacks < 5)
+	if ((mode == NAMED || mode == (NAMED | SHOWN)) && t.no_stacks < 5)
 		CHECK_FAIL("%zu parts without stacks", t.no_stacks);
 	if (mode & NAMELESS && t.by_name > 0)
 		CHECK_FAIL("mode %u: %zu by name", mode, t.by_name);
@@ -304,7 +343,9 @@ static void check_mode(unsigned mode)
 TEST(totals_of_functions_give_what_stacks_give)
 {
 	static const unsigned modes[] = { 0, LESS, DROP, EPOCHS, NAMELESS, EPOCHS | DROP,
-		LESS | DROP | EPOCHS | NAMELESS, NAMED | LESS, NAMED | DROP | EPOCHS, NAMED };
+		LESS | DROP | EPOCHS | NAMELESS, NAMED | LESS, NAMED | DROP | EPOCHS, NAMED, SHOWN,
+		SHOWN | NAMED, SHOWN | LIKE_FILES, SHOWN | EPOCHS, SHOWN | TWOFOLD,
+		SHOWN | TWOFOLD | NAMED | EPOCHS, SHOWN | LESS | DROP };
 	const size_t step = CHECK_STEP == 1 ? 1 : 3;
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i += step)

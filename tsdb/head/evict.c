@@ -94,13 +94,13 @@ static unsigned evict_some(struct db *db)
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
 		if (!(p = db->partitions[i]))
 			continue;
-		bytes += atomic_load(&p->bytes);
-		used += evict_is_used(p) ? atomic_load(&p->bytes) : 0;
+		bytes += partition_bytes(p);
+		used += evict_is_used(p) ? partition_bytes(p) : 0;
 	}
 	atomic_store(&db->symbol_used_bytes, used);
 	while (bytes > db->o.symbols_bytes && (p = evict_idle(db))) {
 		evict_forget(db, p);
-		bytes -= atomic_load(&p->bytes);
+		bytes -= partition_bytes(p);
 		resident_of(p)->next_of_job = gone;
 		gone = p;
 	}

@@ -216,6 +216,7 @@ static enum err_code summed_add_functions(struct summed *b, const struct sum_blo
 	struct str bytes;
 	enum err_code rc;
 	struct err why;
+	bool usable;
 
 	if (from_ns >= to_ns)
 		return ERR_OK;
@@ -228,12 +229,12 @@ static enum err_code summed_add_functions(struct summed *b, const struct sum_blo
 			continue;
 		}
 		if (!rc && !(rc = sum_canceled(t, &why)))
-			rc = sum_function_record(t, bytes, &why);
+			rc = sum_function_record(t, bytes, &usable, &why);
 		if (rc && rc != ERR_CORRUPT)
 			return err_copy(err, &why);
 		if (rc)
 			querier_warn(t->q, b->s, &why);
-		end = rc ? step + len : step;
+		end = rc || !usable ? step + len : step;
 		if (from_ns < end) {
 			if ((rc = summed_add_records(b, u, level, from_ns, end, err)))
 				return rc;

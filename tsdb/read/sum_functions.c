@@ -2,14 +2,29 @@
 
 #include "tsdb/read/sum_internal.h"
 #include "tsdb/rollup/rollup_table.h"
+#include "tsdb/symbols/partition.h"
+#include "tsdb/symbols/shown.h"
 
 /*
  * Adds function totals to a sum by name: those of blocks, and those of stacks (sum_names.c). Like
  * records of cells totals of blocks are used only if all their names are there.
  */
+/* Of a name in a record of function totals. */
+struct alike {
+	uint64_t hash; /* of the names so far */
+	uint32_t n; /* of them; 0: it is not the first of its names */
+	bool known; /* what they cost together is known */
+};
+
 struct function_sums {
 	struct rollup_table table; /* (string, unnamed) -> flat, cum */
 	int128 total;
+	/* Of the record at hand, by name: the function that stands for it, and the names like it. */
+	uint32_t *functions;
+	struct alike *alike;
+	size_t cap;
+	uint32_t *first; /* by function: its first name there + 1; all 0 between records */
+	size_t first_cap;
 };
 
 enum err_code function_sums_open(struct function_sums **out, struct err *err)
@@ -29,13 +44,17 @@ void function_sums_close(struct function_sums *f)
 	if (!f)
 		return;
 	rollup_table_release(&f->table);
+	free(f->functions);
+	free(f->alike);
+	free(f->first);
 	free(f);
 }
 
 size_t function_sums_bytes(const struct function_sums *f)
 {
 	return f->table.cap * (sizeof(*f->table.keys) + 2 * sizeof(int128)) +
-		f->table.slots_n * sizeof(*f->table.slots);
+		f->table.slots_n * sizeof(*f->table.slots) + f->first_cap * sizeof(*f->first) +
+		f->cap * (sizeof(*f->functions) + sizeof(*f->alike));
 }
 
 bool function_sums_any(const struct function_sums *f)
@@ -73,6 +92,8 @@ enum err_code function_sums_add(struct function_sums *f, const struct rollup_fun
 	uint32_t at;
 
 	for (size_t i = 0; i < n; i++) {
+		if (r[i].alike) /* no name is shown differently any more */
+			continue;
 		if (!rollup_table_find(&f->table, &r[i].name, &(uint32_t){ r[i].unnamed }, 1, &at))
 			return err_nomem(err, "sum");
 		flat = &f->table.columns[0][at];
@@ -84,14 +105,158 @@ enum err_code function_sums_add(struct function_sums *f, const struct rollup_fun
 	return bad ? err_set(err, ERR_LIMIT, "sum exceeds 128 bits") : ERR_OK;
 }
 
-enum err_code sum_function_record(struct summing *s, struct str bytes, struct err *err)
+/* ---- names that are shown as one ---- */
+
+/*
+ * A record has the costs of each stored name, and what names that are shown as one cost together.
+ * Those of older programs do not have the latter, and a later program may show names differently:
+ * then the record tells nothing of their stacks.
+ */
+/* As frames without a name are shown. */
+static bool function_sums_looks_unnamed(struct str text)
 {
-	const struct rollup_function *v = NULL;
+	return str_is(text, "<unknown>") ||
+		(text.len > 1 && text.ptr[0] == '[' && text.ptr[text.len - 1] == ']');
+}
+
+/* Frames without a name may be shown as some name is, or have one that is not the stored one. */
+static enum err_code function_sums_is_unclear(struct summing *s, struct shown_names *shown,
+	const struct rollup_function *names, size_t n, bool *out, struct err *err)
+{
+	const uint32_t *functions = s->functions->functions, none = 0;
+	const struct sym_function *f;
+	uint32_t nameless;
+	enum err_code rc = shown_functions_named(s->p, shown, &none, 0, 1, &nameless, err);
+
+	*out = !rc && nameless != SYM_NONE &&
+		(nameless == SHOWN_SEVERAL || sym_function_name(s->p, sym_function(s->p, nameless)).len);
+	for (size_t i = 0; i < n && !rc && !*out; i++) {
+		if (names[i].unnamed || functions[i] == SYM_NONE)
+			continue;
+		f = sym_function(s->p, functions[i]);
+		*out = f->shown && function_sums_looks_unnamed(sym_function_name(s->p, f));
+	}
+	return rc;
+}
+
+/* A name, or what names that are alike cost together. False: beyond 128 bits. */
+static bool function_sums_join_one(struct function_sums *f, struct rollup_function *names, size_t i)
+{
+	uint32_t at = f->first[f->functions[i]];
+	struct alike *first = at ? &f->alike[at - 1] : &f->alike[i];
+
+	if (names[i].alike) {
+		if (at && names[at - 1].name == names[i].name &&
+			rollup_alike(first->hash) == names[i].alike) {
+			names[at - 1].cum = names[i].cum;
+			first->known = true;
+		}
+		return true;
+	}
+	first->known = !first->n++;
+	first->hash = rollup_alike_add(first->hash, names[i].name);
+	if (at)
+		return !__builtin_add_overflow(names[at - 1].flat, names[i].flat, &names[at - 1].flat);
+	f->first[f->functions[i]] = (uint32_t)i + 1;
+	return true;
+}
+
+/*
+ * Adds the flat costs of names that are alike to the first of them, which gets what they cost
+ * together. False: that is not known.
+ */
+static bool function_sums_join_alike(
+	struct function_sums *f, struct rollup_function *names, size_t n)
+{
+	bool known = true;
+
+	for (size_t i = 0; i < n; i++) {
+		bool alone = names[i].unnamed || f->functions[i] == SYM_NONE;
+
+		f->alike[i] = (struct alike){ .n = alone && !names[i].alike, .known = true };
+		if (!alone)
+			known &= function_sums_join_one(f, names, i);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!names[i].unnamed && f->functions[i] != SYM_NONE)
+			f->first[f->functions[i]] = 0;
+		known &= !f->alike[i].n || f->alike[i].known;
+	}
+	return known;
+}
+
+/* Room for so many names, of functions below functions_n. */
+static bool function_sums_room(struct function_sums *f, size_t n, uint32_t functions_n)
+{
+	size_t cap = n + n / 2, first_cap = functions_n + functions_n / 4;
+
+	if (n > f->cap) {
+		free(f->functions);
+		free(f->alike);
+		f->cap = 0;
+		f->functions = malloc(cap * sizeof(*f->functions));
+		f->alike = malloc(cap * sizeof(*f->alike));
+		if (!f->functions || !f->alike)
+			return false;
+		f->cap = cap;
+	}
+	if (functions_n > f->first_cap) {
+		free(f->first);
+		f->first_cap = 0;
+		if (!(f->first = calloc(first_cap, sizeof(*f->first))))
+			return false;
+		f->first_cap = first_cap;
+	}
+	return true;
+}
+
+/* v by the names that are shown; *usable false: that cannot be told. */
+static enum err_code function_sums_show(
+	struct summing *s, struct rollup_function *names, size_t *n, bool *usable, struct err *err)
+{
+	struct function_sums *f = s->functions;
+	bool unclear = false, unnamed = false;
+	struct shown_names *shown;
+	enum err_code rc;
+	size_t kept = 0;
+
+	if ((rc = shown_of(s->p, &shown, err)))
+		return rc;
+	if (!function_sums_room(f, *n, sym_functions_n(s->p)))
+		return err_nomem(err, "sum");
+	if ((rc = shown_functions_named(
+			 s->p, shown, &names->name, sizeof(*names), *n, f->functions, err)))
+		return rc;
+	for (size_t i = 0; i < *n; i++) {
+		unnamed |= names[i].unnamed;
+		*usable &= names[i].unnamed || f->functions[i] == SYM_NONE ||
+			f->functions[i] < f->first_cap;
+	}
+	if (*usable && unnamed && (rc = function_sums_is_unclear(s, shown, names, *n, &unclear, err)))
+		return rc;
+	if (!*usable || unclear || !function_sums_join_alike(f, names, *n)) {
+		*usable = false;
+		return ERR_OK;
+	}
+	for (size_t i = 0; i < *n; i++)
+		if (f->alike[i].n)
+			names[kept++] = names[i];
+	*n = kept;
+	return ERR_OK;
+}
+
+/* ---- records ---- */
+
+enum err_code sum_function_record(
+	struct summing *s, struct str bytes, bool *usable, struct err *err)
+{
 	const struct rollup_column *c;
+	struct rollup_function *v = NULL;
 	uint32_t column;
 	enum err_code rc;
-	size_t n = 0;
+	size_t n = 0, read;
 
+	*usable = true;
 	if (!s->x->rollup && !(s->x->rollup = rollup_view_open()))
 		return err_nomem(err, "sum");
 	if ((rc = rollup_functions_parse(s->x->rollup, bytes, err)) ||
@@ -106,9 +271,12 @@ enum err_code sum_function_record(struct summing *s, struct str bytes, struct er
 			return err_set(err, ERR_CORRUPT,
 				"a function's total of job \"" STR_FMT "\" uses a name that is missing",
 				STR_ARG(s->p->name));
+	read = n;
+	if (n && sym_has_shown(s->p) && ((rc = function_sums_show(s, v, &n, usable, err)) || !*usable))
+		return rc;
 	if ((rc = function_sums_add(s->functions, v, n, c->total, err)))
 		return rc;
-	s->stats->read += n;
+	s->stats->read += read;
 	return sum_note_record(s, c, 0, err);
 }
 

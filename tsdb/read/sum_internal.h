@@ -219,8 +219,12 @@ MUST_CHECK enum err_code sum_record(
 
 /* ---- sum_functions.c ---- */
 
-/* A record of function totals. ERR_CORRUPT: nothing was added. */
-MUST_CHECK enum err_code sum_function_record(struct summing *s, struct str bytes, struct err *err);
+/*
+ * A record of function totals. *usable false: it cannot tell what names that are shown as one cost.
+ * Then, and with ERR_CORRUPT, nothing was added.
+ */
+MUST_CHECK enum err_code sum_function_record(
+	struct summing *s, struct str bytes, bool *usable, struct err *err);
 bool function_sums_any(const struct function_sums *f);
 /* total: of all stacks. */
 struct rollup_function;

@@ -1,31 +1,26 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "tsdb/read/sum_internal.h"
 #include "tsdb/symbols/partition.h"
+#include "tsdb/symbols/shown.h"
 
 /*
  * Stacks at the edges of a window as costs by name, so that they need no second walk by whoever
  * asked. It is one backward pass over the stacks' nodes, parents being below their children: a node
  * adds its subtree to its parent and to the names of its frames that are nowhere above it.
  *
- * Nearly every location is one frame of a function that has its name for itself: such a name is
- * above the node if the node is marked as recursive, and not otherwise. For other locations the
- * ancestors are searched.
+ * A name is that of the function which stands for all that are shown like it (shown.h). Nearly
+ * every location is one frame of a function that is shown like no other: its name is above the node
+ * if the node is marked as recursive, and not otherwise. For other locations the ancestors are
+ * searched.
  *
  * Nothing is moved where costs by name would not be the same: a cost is negative, a profile drops
- * frames, functions are shown under other names, or a frame has no name.
+ * frames, or a frame has no name.
  */
-#define CODE_ONE 1u /* a location's code is its name's place << 1 | CODE_ONE, */
-#define CODE_SHIFT 1u /* or the index in lists << 1; 0: not looked at yet */
-
-#define FRAMES_MAX 64u /* of a location: a bit for each */
-
 struct name_sums {
 	int64_t flat, cum;
-	uint32_t name; /* string */
-	bool shared; /* by several functions */
+	char alone; /* 'y': it is shown like no other; 'n'; 0: not asked yet */
 };
 
 struct sum_names_naming {
@@ -34,99 +29,50 @@ struct sum_names_naming {
 	struct stack_nodes nodes;
 	struct accum *up; /* of each node: what its children add */
 	int64_t **up_pages; /* the same, as far as they were met */
-	uint32_t functions_n, strings_n, locations_n;
-	unsigned char *owners; /* per string: functions that have this name, 2 for more */
-	uint32_t *place; /* per string: its place in names + 1 */
-	uint32_t *codes; /* per location */
-	uint32_t *lists; /* of a location: number of frames, then places of names, innermost first */
-	uint32_t lists_n, lists_cap;
-	struct name_sums *names; /* by place */
-	uint32_t names_n, names_cap;
+	struct shown_names *shown;
+	struct shown_codes *codes;
+	struct name_sums *names; /* by function */
+	uint32_t functions_n, locations_n;
 	int64_t total;
 	bool usable;
 };
 
 /* ---- names ---- */
 
-static bool sum_names_open_names(struct sum_names_naming *s)
+static enum err_code sum_names_open_names(struct sum_names_naming *s, struct err *err)
 {
+	enum err_code rc;
+
 	s->nodes = partition_nodes(s->p);
-	/* Names of the functions that are counted here are among the strings that are. */
+	/* Functions of the stacks that are counted here are among these. */
+	if ((rc = shown_of(s->p, &s->shown, err)))
+		return rc;
 	s->functions_n = sym_functions_n(s->p);
-	s->strings_n = sym_strings_n(s->p);
 	s->locations_n = sym_locations_n(s->p);
 	s->up_pages = calloc(accum_pages_n(s->t->acc) + 1, sizeof(*s->up_pages));
-	s->owners = calloc((size_t)s->strings_n + 1, sizeof(*s->owners));
-	s->place = calloc((size_t)s->strings_n + 1, sizeof(*s->place));
-	s->codes = calloc((size_t)s->locations_n + 1, sizeof(*s->codes));
-	s->lists_n = 1; /* an index of 0 would be a code of 0 */
-	if (!s->up_pages || !s->owners || !s->place || !s->codes ||
-		!array_room(&s->lists, 0, 1, &s->lists_cap))
-		return false;
-	for (uint32_t i = 0; i < s->functions_n; i++) {
-		uint32_t name = sym_function(s->p, i)->name;
-
-		if (name < s->strings_n && s->owners[name] < 2)
-			s->owners[name]++;
-	}
-	return true;
+	s->names = calloc((size_t)s->functions_n + 1, sizeof(*s->names));
+	if (!s->up_pages || !s->names)
+		return err_nomem(err, "sum");
+	return shown_codes_hold(s->shown, s->locations_n, &s->codes, err);
 }
 
 static void sum_names_close_names(struct sum_names_naming *s)
 {
 	accum_close(s->up);
+	shown_codes_release(s->codes);
 	free(s->up_pages);
-	free(s->owners);
-	free(s->place);
-	free(s->codes);
-	free(s->lists);
 	free(s->names);
 }
 
-/* False: out of memory, or the frame has no name. */
-static bool sum_names_naming_find_name(
-	struct sum_names_naming *s, const struct sym_line *line, uint32_t *out)
+static bool sum_names_naming_look_up(struct sum_names_naming *s, uint32_t location, uint32_t *out)
 {
-	uint32_t name = sym_function(s->p, line->function)->name;
+	struct err err;
 
-	if (line->function >= s->functions_n || !name || name >= s->strings_n) {
+	if (shown_codes_find(s->shown, s->codes, s->p, location, out, &err))
+		return false;
+	if (!*out)
 		s->usable = false;
-		return false;
-	}
-	if (!s->place[name]) {
-		if (!array_room(&s->names, s->names_n, 1, &s->names_cap))
-			return false;
-		s->names[s->names_n] = (struct name_sums){ .name = name, .shared = s->owners[name] > 1 };
-		s->place[name] = ++s->names_n;
-	}
-	*out = s->place[name] - 1;
-	return true;
-}
-
-static bool sum_names_naming_look_up(struct sum_names_naming *s, uint32_t location)
-{
-	const struct sym_location l = sym_location(s->p, location);
-	uint32_t place;
-
-	if (l.lines_n == 0 || l.lines_n > FRAMES_MAX) {
-		s->usable = false;
-		return false;
-	}
-	if (!array_room(&s->lists, s->lists_n, (size_t)l.lines_n + 1, &s->lists_cap))
-		return false;
-	for (uint32_t i = 0; i < l.lines_n; i++) {
-		if (!sum_names_naming_find_name(s, &l.lines[i], &place))
-			return false;
-		s->lists[s->lists_n + 1 + i] = place;
-	}
-	if (l.lines_n == 1 && !s->names[place].shared) {
-		s->codes[location] = place << CODE_SHIFT | CODE_ONE;
-		return true;
-	}
-	s->lists[s->lists_n] = l.lines_n;
-	s->codes[location] = s->lists_n << CODE_SHIFT;
-	s->lists_n += l.lines_n + 1;
-	return true;
+	return *out != 0;
 }
 
 /* False: out of memory, or !s->usable: the reader of cells says what is missing. */
@@ -137,10 +83,18 @@ static inline bool sum_names_naming_code_of(
 		s->usable = false;
 		return false;
 	}
-	if (__builtin_expect(!s->codes[location], 0) && !sum_names_naming_look_up(s, location))
-		return false;
-	*out = s->codes[location];
-	return true;
+	*out = atomic_load_explicit(&s->codes->v[location], memory_order_acquire);
+	return __builtin_expect(*out != 0, 1) || sum_names_naming_look_up(s, location, out);
+}
+
+/* No other function is shown like this one. */
+static inline bool sum_names_naming_is_alone(struct sum_names_naming *s, uint32_t function)
+{
+	struct name_sums *n = &s->names[function];
+
+	if (__builtin_expect(!n->alone, 0))
+		n->alone = shown_is_alone(s->shown, function) ? 'y' : 'n';
+	return n->alone == 'y';
 }
 
 static bool sum_names_has(const uint32_t *places, uint32_t n, uint32_t place)
@@ -151,17 +105,18 @@ static bool sum_names_has(const uint32_t *places, uint32_t n, uint32_t place)
 	return false;
 }
 
-/* The places of a location's names, innermost first. */
-static inline const uint32_t *sum_names_naming_places_of(
+/* The functions of a location, innermost first. */
+static inline const uint32_t *sum_names_naming_functions_of(
 	const struct sum_names_naming *s, uint32_t code, uint32_t *one, uint32_t *n)
 {
-	const uint32_t *list = s->lists + (code >> CODE_SHIFT);
+	const uint32_t *list;
 
-	if (__builtin_expect(code & CODE_ONE, 1)) {
-		*one = code >> CODE_SHIFT;
+	if (__builtin_expect(code & SHOWN_ONE, 1)) {
+		*one = code >> SHOWN_CODE_SHIFT;
 		*n = 1;
 		return one;
 	}
+	list = shown_list(s->shown, code);
 	*n = list[0];
 	return list + 1;
 }
@@ -173,9 +128,9 @@ static inline uint32_t sum_names_location_of(struct stack_node node)
 	return (node.tag >> 1) - 1; /* SYM_NONE: there is no such node */
 }
 
-/* A bit for each of the n places that is above the node. */
-static bool sum_names_naming_find_above(
-	struct sum_names_naming *s, struct stack_node at, uint32_t index, uint32_t n, uint64_t *out)
+/* A bit for each of the n functions whose name is above the node. */
+static bool sum_names_naming_find_above(struct sum_names_naming *s, struct stack_node at,
+	const uint32_t *functions, uint32_t n, uint64_t *out)
 {
 	const uint64_t all = UINT64_MAX >> (64 - n);
 
@@ -186,30 +141,27 @@ static bool sum_names_naming_find_above(
 		at = stack_node_at(s->nodes, at.parent);
 		if (!sum_names_naming_code_of(s, sum_names_location_of(at), &code))
 			return false;
-		above = sum_names_naming_places_of(s, code, &one, &above_n);
+		above = sum_names_naming_functions_of(s, code, &one, &above_n);
 		for (uint32_t i = 0; i < n; i++)
-			if (sum_names_has(above, above_n, s->lists[index + i]))
+			if (sum_names_has(above, above_n, functions[i]))
 				*out |= UINT64_C(1) << i;
 	}
 	return true;
 }
 
-/* The subtree of a node whose location is not one frame of an unshared name. */
+/* The subtree of a node that may have one of its own names above it. */
 static bool sum_names_naming_add_frames(struct sum_names_naming *s, struct stack_node node,
-	uint32_t code, bool recursive, int64_t subtree)
+	const uint32_t *functions, uint32_t n, bool recursive, int64_t subtree)
 {
-	uint32_t index = (code >> CODE_SHIFT) + 1, n = s->lists[index - 1], place;
 	uint64_t above = 0;
 
 	for (uint32_t i = 0; i < n && !recursive; i++)
-		recursive = s->names[s->lists[index + i]].shared;
-	if (recursive && !sum_names_naming_find_above(s, node, index, n, &above))
+		recursive = !sum_names_naming_is_alone(s, functions[i]);
+	if (recursive && !sum_names_naming_find_above(s, node, functions, n, &above))
 		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		place = s->lists[index + i];
-		if (!(above >> i & 1) && !sum_names_has(s->lists + index, i, place))
-			s->names[place].cum += subtree;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (!(above >> i & 1) && !sum_names_has(functions, i, functions[i]))
+			s->names[functions[i]].cum += subtree;
 	return true;
 }
 
@@ -224,7 +176,8 @@ static inline bool sum_names_naming_add_node(
 	struct sum_names_naming *s, uint32_t id, int64_t own, int64_t subtree)
 {
 	struct stack_node node = stack_node_at(s->nodes, id);
-	uint32_t code, place;
+	uint32_t code, one, n;
+	const uint32_t *functions;
 	int64_t *up;
 
 	if (__builtin_expect(node.parent >= id, 0)) {
@@ -235,12 +188,12 @@ static inline bool sum_names_naming_add_node(
 		!sum_names_naming_code_of(s, sum_names_location_of(node), &code))
 		return false;
 	up[node.parent & (ACCUM_PAGE - 1)] += subtree;
-	place = code & CODE_ONE ? code >> CODE_SHIFT : s->lists[(code >> CODE_SHIFT) + 1];
-	s->names[place].flat += own;
-	if (__builtin_expect(!(code & CODE_ONE), 0))
-		return sum_names_naming_add_frames(s, node, code, node.tag & 1, subtree);
+	functions = sum_names_naming_functions_of(s, code, &one, &n);
+	s->names[functions[0]].flat += own;
+	if (__builtin_expect(n > 1 || !sum_names_naming_is_alone(s, functions[0]), 0))
+		return sum_names_naming_add_frames(s, node, functions, n, node.tag & 1, subtree);
 	if (!(node.tag & 1))
-		s->names[place].cum += subtree;
+		s->names[functions[0]].cum += subtree;
 	return true;
 }
 
@@ -289,25 +242,51 @@ static enum err_code sum_names_naming_add_pages(struct sum_names_naming *s, stru
 
 /* ---- all ---- */
 
-static enum err_code sum_names_naming_hand_over(struct sum_names_naming *s, struct err *err)
+/* A name stands for the function only if no other function of this name is shown differently. */
+static enum err_code sum_names_naming_check(struct sum_names_naming *s,
+	const struct rollup_function *names, const uint32_t *functions, size_t n, struct err *err)
 {
-	struct rollup_function *v = malloc(((size_t)s->names_n + 1) * sizeof(*v));
+	uint32_t *named;
 	enum err_code rc;
 
-	if (!v)
+	for (size_t i = 0; i < n; i++)
+		s->usable &= names[i].name != 0;
+	if (!n || !s->usable || !sym_has_shown(s->p))
+		return ERR_OK;
+	if (!(named = malloc(n * sizeof(*named))))
 		return err_nomem(err, "sum");
-	for (uint32_t i = 0; i < s->names_n; i++)
-		v[i] = (struct rollup_function){
-			.name = s->names[i].name, .flat = s->names[i].flat, .cum = s->names[i].cum
-		};
-	rc = function_sums_add(s->t->functions, v, s->names_n, s->total, err);
+	rc = shown_functions_named(s->p, s->shown, &names->name, sizeof(*names), n, named, err);
+	if (!rc)
+		s->usable = !memcmp(named, functions, n * sizeof(*named));
+	free(named);
+	return rc;
+}
+
+static enum err_code sum_names_naming_hand_over(struct sum_names_naming *s, struct err *err)
+{
+	struct rollup_function *v = malloc(((size_t)s->functions_n + 1) * sizeof(*v));
+	uint32_t *functions = malloc(((size_t)s->functions_n + 1) * sizeof(*functions)), n = 0;
+	enum err_code rc = v && functions ? ERR_OK : err_nomem(err, "sum");
+
+	for (uint32_t i = 0; i < s->functions_n && !rc; i++)
+		if (s->names[i].flat || s->names[i].cum) {
+			functions[n] = i;
+			v[n++] = (struct rollup_function){ .name = sym_function(s->p, i)->name,
+				.flat = s->names[i].flat,
+				.cum = s->names[i].cum };
+		}
+	if (!rc)
+		rc = sum_names_naming_check(s, v, functions, n, err);
+	if (!rc && s->usable)
+		rc = function_sums_add(s->t->functions, v, n, s->total, err);
 	free(v);
+	free(functions);
 	return rc;
 }
 
 static bool sum_names_is_same_by_name(const struct summing *s)
 {
-	if (accum_has_negative(s->acc) || sym_has_shown(s->p))
+	if (accum_has_negative(s->acc))
 		return false;
 	for (uint32_t i = 0; i < s->stats->headers_n; i++)
 		if (sym_header(s->p, s->stats->headers[i])->drop_frames)
@@ -325,11 +304,9 @@ enum err_code sum_names(struct summing *s, struct err *err)
 		return ERR_OK;
 	if ((rc = accum_open(s->p, 0, &m.up, err)))
 		return rc;
-	if (!sum_names_open_names(&m))
-		rc = err_nomem(err, "sum");
-	if (!rc)
+	if (!(rc = sum_names_open_names(&m, err)))
 		rc = sum_names_naming_add_pages(&m, err);
-	if (!rc && m.usable && !(rc = sum_names_naming_hand_over(&m, err)))
+	if (!rc && m.usable && !(rc = sum_names_naming_hand_over(&m, err)) && m.usable)
 		accum_clear(s->acc);
 	sum_names_close_names(&m);
 	return rc;

@@ -234,7 +234,10 @@ static enum err_code rollup_read_functions(
 			(rc = cells_values_next_wide(&flat, n, v->wide, err)))
 			return rc;
 		for (uint32_t i = 0; i < n; i++)
-			out[i] = (struct rollup_function){ v->stacks[i], v->sets[i] != 0, v->wide[i], 0 };
+			out[i] = (struct rollup_function){ .name = v->stacks[i],
+				.unnamed = v->sets[i] == 1,
+				.alike = v->sets[i] > 1 ? v->sets[i] : 0,
+				.flat = v->wide[i] };
 		if ((rc = cells_values_next_wide(&cum, n, v->wide, err)))
 			return rc;
 		for (uint32_t i = 0; i < n; i++)
@@ -244,8 +247,8 @@ static enum err_code rollup_read_functions(
 	return ERR_OK;
 }
 
-enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
-	const struct rollup_function **out, size_t *n, struct err *err)
+enum err_code rollup_functions(struct rollup_view *v, uint32_t column, struct rollup_function **out,
+	size_t *n, struct err *err)
 {
 	size_t cells = v->cells.n, kept = 0;
 	struct rollup_function *read;
@@ -256,8 +259,7 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 	*n = 0;
 	if (!cells)
 		return ERR_OK;
-	/* Kept ones come first, ascending by name and then unnamed; behind them the ones that were
-	 * read. */
+	/* Kept ones come first, behind them the ones that were read. */
 	if (v->out_cap < cells * 2) {
 		free(v->out);
 		v->out = malloc(cells * 2 * sizeof(*v->out));
@@ -268,9 +270,9 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 	read = v->out + cells;
 	if ((rc = rollup_read_functions(v, column, read, err)))
 		return rc;
-	for (int unnamed = 0; unnamed < 2; unnamed++)
+	for (int kind = 0; kind < 3; kind++)
 		for (size_t i = 0; i < cells; i++)
-			if (read[i].unnamed == (unnamed != 0) && (read[i].flat || read[i].cum))
+			if (kind == (read[i].alike ? 2 : read[i].unnamed) && (read[i].flat || read[i].cum))
 				v->out[kept++] = read[i];
 	*out = v->out;
 	*n = kept;

@@ -84,6 +84,9 @@ MUST_CHECK enum err_code rollup_builder_encode(
  */
 MUST_CHECK enum err_code rollup_builder_encode_functions(
 	struct rollup_builder *b, struct buf *out, bool *any, struct err *err);
+/* The same without names that are alike, as older programs wrote them. */
+MUST_CHECK enum err_code rollup_builder_encode_functions_apart(
+	struct rollup_builder *b, struct buf *out, bool *any, struct err *err);
 
 /* ---- reading ---- */
 
@@ -102,17 +105,32 @@ MUST_CHECK enum err_code rollup_mark_ids(
 	struct rollup_view *v, struct bits *stacks, struct bits *label_sets, struct err *err);
 uint32_t rollup_stack_max(struct rollup_view *v, struct err *err);
 
-/* Function totals, parsed; columns in the order of the rollup's own. */
+/*
+ * Function totals, parsed; columns in the order of the rollup's own. Names that are shown as one
+ * (tsdb/symbols/shown.h) are *alike*: behind their totals comes what their stacks cost together.
+ */
 struct rollup_function {
 	uint32_t name; /* string: a function's name, or a mapping's file where unnamed */
 	bool unnamed;
+	uint32_t alike; /* not 0: cum is that of names that are alike. `name` is the first of them, this
+					   is their rollup_alike */
 	__int128 flat, cum;
 };
+/* Which names are alike, in a number: the strings one after the other, ascending, from 0. */
+static inline uint64_t rollup_alike_add(uint64_t hash, uint32_t string)
+{
+	hash = (hash ^ string) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+static inline uint32_t rollup_alike(uint64_t hash)
+{
+	return 2 + (uint32_t)(hash % (UINT32_MAX - 1)); /* 0 and 1 mean something else in its place */
+}
 MUST_CHECK enum err_code rollup_functions_parse(
 	struct rollup_view *v, struct str bytes, struct err *err);
-/* Ascending by (unnamed, name); in the view until its next use. columns are found by their header
- * and column as of rollup_column. */
+/* Names, unnamed ones, then names that are alike, each ascending by name; in the view until its
+ * next use. columns are found by their header and column as of rollup_column. */
 MUST_CHECK enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
-	const struct rollup_function **out, size_t *n, struct err *err);
+	struct rollup_function **out, size_t *n, struct err *err);
 
 #endif

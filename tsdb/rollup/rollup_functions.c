@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "tsdb/rollup/rollup_internal.h"
+#include "tsdb/symbols/shown.h"
 
 /*
  * Function totals. The walk from each cell's stack towards the root ends at a node that was marked
@@ -10,7 +11,8 @@
  * it. Then each column is one backward pass: a node's sum goes to its parent and to these names.
  *
  * No name of a node is above it if the node is not marked as recursive and none of its names
- * belongs to two functions; otherwise the ancestors are searched.
+ * belongs to two functions; otherwise the ancestors are searched. They are searched, too, for names
+ * that are shown as one: these get a sum of what their stacks cost together.
  */
 struct location_frames {
 	uint32_t first, n; /* in totals.frames, innermost first */
@@ -24,6 +26,10 @@ struct totals {
 	struct rollup_table names; /* (string, unnamed) -> flat and cum of each column */
 	uint32_t *function; /* per name: the function that has it, or many */
 	uint32_t function_cap;
+	uint32_t *first; /* per name: the first function that has it */
+	uint32_t first_cap;
+	uint32_t *alike; /* per name: the place in names of those that are alike, or 0; NULL: none */
+	uint32_t plain_n; /* names; behind them are those places */
 	uint32_t *frames; /* names */
 	uint32_t frames_n, frames_cap;
 	uint64_t *met; /* bit per node */
@@ -46,6 +52,8 @@ static void totals_release(struct totals *t)
 	rollup_table_release(&t->names);
 	free(t->at);
 	free(t->function);
+	free(t->first);
+	free(t->alike);
 	free(t->frames);
 	free(t->met);
 	free(t->before);
@@ -69,10 +77,11 @@ static bool totals_add_frame(
 		name = sym_mapping(p, l->mapping)->filename;
 	if (!rollup_table_find(&t->names, &name, &unnamed, 1, &at) ||
 		!array_room(&t->function, at, 1, &t->function_cap) ||
+		!array_room(&t->first, at, 1, &t->first_cap) ||
 		!array_room(&t->frames, t->frames_n, 1, &t->frames_cap))
 		return false;
 	if (at == n)
-		t->function[at] = function;
+		t->function[at] = t->first[at] = function;
 	else if (t->function[at] != function)
 		t->function[at] = FUNCTION_MANY;
 	t->frames[t->frames_n++] = at;
@@ -189,6 +198,125 @@ static bool totals_above(const struct totals *t, uint32_t place, uint32_t name)
 	return false;
 }
 
+/* ---- names that are shown as one ---- */
+
+struct name_function {
+	uint32_t shown, string, place; /* shown: the function that stands for all that are alike */
+};
+
+static int name_function_cmp(const void *a, const void *b)
+{
+	const struct name_function *x = a, *y = b;
+
+	if (x->shown != y->shown)
+		return x->shown < y->shown ? -1 : 1;
+	return (x->string > y->string) - (x->string < y->string);
+}
+
+static bool totals_add_alike(struct totals *t, const struct name_function *names, uint32_t n)
+{
+	uint64_t hash = 0;
+	uint32_t place;
+
+	if (!t->alike && !(t->alike = calloc(t->plain_n, sizeof(*t->alike))))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		hash = rollup_alike_add(hash, names[i].string);
+	if (!rollup_table_find(&t->names, &names->string, &(uint32_t){ rollup_alike(hash) }, 1, &place))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		t->alike[names[i].place] = place;
+	return true;
+}
+
+/* Names that are alike get a place behind all names. */
+static enum err_code totals_find_alike(struct totals *t, struct err *err)
+{
+	const struct partition *p = t->b->p;
+	struct name_function *v;
+	struct shown_names *shown;
+	enum err_code rc;
+	uint32_t n = 0, end;
+	bool ok = true;
+
+	t->plain_n = t->names.n;
+	if (!sym_has_shown(p))
+		return ERR_OK;
+	if ((rc = shown_of(p, &shown, err)))
+		return rc;
+	if (!(v = malloc(((size_t)t->plain_n + 1) * sizeof(*v))))
+		return err_nomem(err, "rollup");
+	for (uint32_t i = 0; i < t->plain_n; i++)
+		if (!(uint32_t)t->names.keys[i])
+			v[n++] = (struct name_function){ shown_function(shown, t->first[i]),
+				(uint32_t)(t->names.keys[i] >> 32), i };
+	qsort(v, n, sizeof(*v), name_function_cmp);
+	for (uint32_t i = 0; i < n && ok; i = end) {
+		for (end = i + 1; end < n && v[end].shown == v[i].shown; end++)
+			;
+		if (end - i > 1 && v[i].shown != SYM_NONE)
+			ok = totals_add_alike(t, v + i, end - i);
+	}
+	free(v);
+	return ok ? ERR_OK : err_nomem(err, "rollup");
+}
+
+static bool totals_has_alike(const struct totals *t, const uint32_t *names, uint32_t n, uint32_t at)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (t->alike[names[i]] == at)
+			return true;
+	return false;
+}
+
+static bool totals_above_alike(const struct totals *t, uint32_t place, uint32_t at)
+{
+	while ((place = t->parent[place]) != ROOT) {
+		const struct location_frames *f = &t->at[t->location[place]];
+
+		if (totals_has_alike(t, t->frames + f->first, f->n, at))
+			return true;
+	}
+	return false;
+}
+
+/* The names of a node's frames that are alike to others. */
+static bool totals_find_adds_alike(struct totals *t, uint32_t node, const struct location_frames *f)
+{
+	const uint32_t *names = t->frames + f->first;
+	uint32_t at;
+
+	for (uint32_t k = 0; k < f->n; k++) {
+		if (!(at = t->alike[names[k]]) || totals_has_alike(t, names, k, at) ||
+			totals_above_alike(t, node, at))
+			continue;
+		if (!array_room(&t->adds, t->adds_n, 1, &t->adds_cap))
+			return false;
+		t->adds[t->adds_n++] = at;
+	}
+	return true;
+}
+
+/* Where only one of those that are alike has costs it says all. */
+static enum err_code totals_drop_alike(
+	const struct totals *t, const int128 *flat, int128 *cum, struct err *err)
+{
+	uint32_t *used;
+
+	if (!t->alike)
+		return ERR_OK;
+	if (!(used = calloc(t->names.n - t->plain_n, sizeof(*used))))
+		return err_nomem(err, "rollup");
+	for (uint32_t i = 0; i < t->plain_n; i++)
+		if (t->alike[i] && (flat[i] || cum[i]))
+			used[t->alike[i] - t->plain_n]++;
+	for (uint32_t i = t->plain_n; i < t->names.n; i++)
+		if (used[i - t->plain_n] < 2)
+			cum[i] = 0;
+	free(used);
+	return ERR_OK;
+}
+
 /* After all nodes are listed: only then it is known which names several functions have. */
 static enum err_code totals_find_adds(struct totals *t, struct err *err)
 {
@@ -210,6 +338,8 @@ static enum err_code totals_find_adds(struct totals *t, struct err *err)
 				return err_nomem(err, "rollup");
 			t->adds[t->adds_n++] = names[k];
 		}
+		if (t->alike && !totals_find_adds_alike(t, i, f))
+			return err_nomem(err, "rollup");
 	}
 	t->adds_first[t->nodes_n] = t->adds_n;
 	return ERR_OK;
@@ -339,8 +469,8 @@ static bool rollup_functions_has_amounts(const struct rollup_builder *b)
 
 /* ---- the record ---- */
 
-enum err_code rollup_builder_encode_functions(
-	struct rollup_builder *b, struct buf *out, bool *any, struct err *err)
+static enum err_code rollup_functions_encode(
+	struct rollup_builder *b, bool alike, struct buf *out, bool *any, struct err *err)
 {
 	struct totals t = { .b = b };
 	enum err_code rc;
@@ -352,20 +482,35 @@ enum err_code rollup_builder_encode_functions(
 	if ((rc = totals_mark_nodes(&t, err)) || (rc = totals_list_nodes(&t, err)) ||
 		(rc = totals_are_distinct(&t, any, err)) || !*any)
 		goto out;
-	if ((rc = totals_find_adds(&t, err)))
+	if ((alike && (rc = totals_find_alike(&t, err))) || (rc = totals_find_adds(&t, err)))
 		goto out;
 	for (uint32_t c = 0; c < b->columns_n * 2; c++)
 		if (!rollup_table_column(&t.names)) {
 			rc = err_nomem(err, "rollup");
 			goto out;
 		}
-	for (uint32_t c = 0; c < b->columns_n && !rc; c++)
-		if (!b->columns[c].sums.gauge)
-			rc = totals_sum_column(
-				&t, b->table.columns[c], t.names.columns[c * 2u], t.names.columns[c * 2u + 1], err);
+	for (uint32_t c = 0; c < b->columns_n && !rc; c++) {
+		int128 *flat = t.names.columns[c * 2u], *cum = t.names.columns[c * 2u + 1];
+
+		if (!b->columns[c].sums.gauge &&
+			!(rc = totals_sum_column(&t, b->table.columns[c], flat, cum, err)))
+			rc = totals_drop_alike(&t, flat, cum, err);
+	}
 	if (!rc)
 		rc = rollup_builder_write(b, ROLLUP_RECORD_FUNCTIONS, &t.names, out, err);
 out:
 	totals_release(&t);
 	return rc;
+}
+
+enum err_code rollup_builder_encode_functions(
+	struct rollup_builder *b, struct buf *out, bool *any, struct err *err)
+{
+	return rollup_functions_encode(b, true, out, any, err);
+}
+
+enum err_code rollup_builder_encode_functions_apart(
+	struct rollup_builder *b, struct buf *out, bool *any, struct err *err)
+{
+	return rollup_functions_encode(b, false, out, any, err);
 }

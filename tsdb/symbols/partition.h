@@ -41,6 +41,7 @@ struct header_item {
 struct stored_symbols;
 struct derived;
 struct named;
+struct shown_names;
 
 struct partition {
 	/* Made by a query: the partition whose symbols it shares; all below `base` but the name is
@@ -65,7 +66,7 @@ struct partition {
 	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
 	char *text_at, *text_end; /* slab of the arena that strings are packed into */
 	char *list_at, *list_end; /* and one for lines, labels and header arrays */
-	_Atomic size_t bytes;
+	_Atomic size_t bytes; /* without shown_names */
 	_Atomic bool has_shown; /* sym_has_shown */
 	_Atomic bool has_bare; /* sym_has_bare */
 	_Atomic bool damaged; /* some symbols were lost: rows are checked for them */
@@ -76,6 +77,8 @@ struct partition {
 	uint32_t typesets_n, typesets_cap;
 	struct mutex keys_lock; /* guards keys: sample label keys in use */
 	struct map keys;
+	_Atomic uint64_t functions_put; /* how often */
+	_Atomic(struct shown_names *) shown_names; /* shown.h; NULL: nobody asked yet */
 	struct stored_symbols *stored; /* list, one per window that takes rows */
 };
 
@@ -111,6 +114,7 @@ static inline struct str sym_text(const void *text)
 MUST_CHECK enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	const struct symbol_limits *limits, struct partition **out, struct err *err);
 void partition_close(struct partition *p);
+size_t partition_bytes(const struct partition *p); /* memory, of all that it has */
 /* The same in the caller's memory, zeroed. */
 MUST_CHECK enum err_code partition_init(struct partition *p, struct str name, uint32_t id,
 	uint32_t index, const struct symbol_limits *limits, struct err *err);

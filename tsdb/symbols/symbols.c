@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/metrics.h"
+#include "tsdb/symbols/shown.h"
 #include "tsdb/symbols/stored.h"
 
 /* Asked of malloc at a time: with blocks of up to 1 MiB every other byte of them was free. */
@@ -72,6 +73,7 @@ enum err_code partition_init(struct partition *p, struct str name, uint32_t id, 
 void partition_release(struct partition *p)
 {
 	stored_release_all(p);
+	shown_close(atomic_load(&p->shown_names));
 	for (int k = 1; k < SYM_KINDS; k++) {
 		segvec_release(&p->vec[k]);
 		idtable_release(&p->table[k]);
@@ -86,6 +88,11 @@ void partition_release(struct partition *p)
 	mutex_destroy(&p->lock);
 	mutex_destroy(&p->keys_lock);
 	mutex_destroy(&p->types_lock);
+}
+
+size_t partition_bytes(const struct partition *p)
+{
+	return atomic_load(&p->bytes) + shown_bytes(p);
 }
 
 enum err_code partition_open(struct str name, uint32_t id, uint32_t index,

@@ -127,8 +127,11 @@ struct str sym_string(const struct partition *p, uint32_t id); /* 0 is "" */
 const struct sym_function *sym_function(const struct partition *p, uint32_t id);
 /* The name that people see and ask for (proto/function_name.h); "": it has none. */
 struct str sym_function_name(const struct partition *p, const struct sym_function *f);
-/* Some function is shown under another name than it is stored under, so that several may be one. */
+/* Some function is shown under another name than it is stored under; of a partition that a query
+ * made: some function of its base. */
 bool sym_has_shown(const struct partition *p);
+/* A query made it, with functions that its base does not have. */
+bool sym_has_own_functions(const struct partition *p);
 /* Some location was stored without lines: an address that may get names (named.h). */
 bool sym_has_bare(const struct partition *p);
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id);

@@ -175,7 +175,10 @@ static bool symbols_put_function(struct partition *p, uint32_t id, const struct 
 		ok = text && segvec_put(&p->shown, function.shown - 1, &text);
 	}
 	buf_release(&shown);
-	return ok && segvec_put(&p->vec[SYM_FUNCTION], id, &function);
+	if (!ok || !segvec_put(&p->vec[SYM_FUNCTION], id, &function))
+		return false;
+	atomic_fetch_add_explicit(&p->functions_put, 1, memory_order_release);
+	return true;
 }
 
 static const struct location_many *symbols_put_lines(

@@ -97,8 +97,12 @@ struct str sym_function_name(const struct partition *p, const struct sym_functio
 
 bool sym_has_shown(const struct partition *p)
 {
-	return p->named || symbols_read_derived_end(p, SYM_FUNCTION) ||
-		atomic_load_explicit(&symbols_read_shared(p)->has_shown, memory_order_relaxed);
+	return atomic_load_explicit(&symbols_read_shared(p)->has_shown, memory_order_relaxed);
+}
+
+bool sym_has_own_functions(const struct partition *p)
+{
+	return p->named || symbols_read_derived_end(p, SYM_FUNCTION);
 }
 
 bool sym_has_bare(const struct partition *p)

@@ -81,11 +81,13 @@ static inline void add_tree(struct world *w, const char *const *names, uint32_t 
 	uint32_t functions[24], mappings[8], locations[60], node;
 	struct sym_line lines[3];
 
-	for (uint32_t i = 0; i < 24; i++)
+	for (uint32_t i = 0; i < 24; i++) {
+		uint32_t name = string_id(w->p, names[draw(names_n)]);
+
 		CHECK(!sym_intern_function(w->p,
-			&(struct sym_function){
-				.name = string_id(w->p, names[draw(names_n)]), .start_line = i },
+			&(struct sym_function){ .name = name, .system_name = name, .start_line = i },
 			&functions[i], NULL));
+	}
 	for (uint32_t i = 0; i < files_n; i++)
 		CHECK(!sym_intern_mapping(w->p,
 			&(struct sym_mapping){ .size = i + 1, .filename = string_id(w->p, files[i]) },
