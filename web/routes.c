@@ -66,7 +66,7 @@ const struct route web_routes[] = {
 		OP(metadata, PROFILE_TYPES) },
 	{ HTTP_GET, "/api/v1/annotations", NEEDS_READ, annotations_get, DATA,
 		OP(metadata, ANNOTATIONS) },
-	{ HTTP_POST, "/api/v1/annotations", NEEDS_INGEST, annotations_post, PUSH,
+	{ HTTP_POST, "/api/v1/annotations", NEEDS_INGEST, annotations_post, PUSH | ROUTE_MARKS,
 		OP(ingest, ANNOTATIONS_POST), annotations_admit },
 	{ ASK, "/api/v1/links", NEEDS_READ, api_links, DATA, OP(query, LINKS) },
 	{ HTTP_GET, "/api/v1/source", NEEDS_READ_ALL, api_source, DATA, OP(query, SOURCE) },

@@ -217,7 +217,7 @@ static void web_not_taken(const struct web *w, struct str path, struct http_out 
 		return;
 	}
 	for (size_t i = 0; i < w->routes_n; i++)
-		if ((w->routes[i].flags & (ROUTE_INGEST | ROUTE_NO_PROFILES)) == ROUTE_INGEST)
+		if ((w->routes[i].flags & (ROUTE_INGEST | ROUTE_NO_PROFILES | ROUTE_MARKS)) == ROUTE_INGEST)
 			buf_printf(&paths, "%s %s", paths.len ? "," : "", w->routes[i].path);
 	http_text(out, 404, "no profiles accepted at %s; send to" STR_FMT, QUOTED(path),
 		STR_ARG(buf_str(&paths)));
