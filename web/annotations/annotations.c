@@ -5,12 +5,16 @@
 #include "web/annotations/annotations.h"
 
 #include "proto/annotation.h"
+#include "scrape/receive/receive.h"
 #include "web/annotations/version_marks.h"
 #include "web/api/view.h"
 #include "web/router/envelope.h"
 
+#define TWINS_NS ((int64_t)RECEIVE_TWINS_MAX) /* marks of one time have rows so far behind it */
+
 struct annotations {
 	struct view *v;
+	int64_t end_ns;
 	struct annotation_marks marks;
 };
 
@@ -52,6 +56,8 @@ static enum err_code annotations_add_row(struct annotations *to, const struct db
 	/* Marks of one time have rows a nanosecond apart. */
 	if (row->time_nanos > 0 && row->time_nanos <= row->ts_ns)
 		m.time_ns = row->time_nanos;
+	if (m.time_ns > to->end_ns)
+		return ERR_OK;
 	if (row->duration_nanos > 0 && row->duration_nanos <= INT64_MAX - m.time_ns)
 		m.end_ns = m.time_ns + row->duration_nanos;
 	if (!(m.text = str_dup(&to->v->in->arena, text)).ptr)
@@ -113,14 +119,13 @@ static enum err_code annotations_add_versions(
 {
 	struct http_in *in = to->v->in;
 	struct version_marks_options o = {
-		.start_ns = -TIME_MAX_NS, .end_ns = TIME_MAX_NS, .wanted = annotations_wanted, .ctx = to
+		.start_ns = -TIME_MAX_NS, .end_ns = to->end_ns, .wanted = annotations_wanted, .ctx = to
 	};
 	const struct str *warnings;
 	enum err_code rc;
 	size_t n;
 
 	if ((rc = api_time(in, "start", &o.start_ns, NULL, err)) ||
-		(rc = api_time(in, "end", &o.end_ns, NULL, err)) ||
 		(rc = db_querier_open_limited(
 			 w->o.db, in->user.limits, -TIME_MAX_NS, o.end_ns, &in->canceled, &o.q, err)))
 		return rc;
@@ -134,14 +139,33 @@ static enum err_code annotations_add_versions(
 	return rc;
 }
 
+/* Opens the view's querier anew, with a window that ends behind the twins of its last time. */
+static enum err_code annotations_reach_twins(
+	struct web *w, const struct annotations *to, struct err *err)
+{
+	struct http_in *in = to->v->in;
+	int64_t start_ns = -TIME_MAX_NS;
+	enum err_code rc = api_time(in, "start", &start_ns, NULL, err);
+
+	if (rc || to->end_ns >= TIME_MAX_NS - TWINS_NS)
+		return rc;
+	db_querier_close(to->v->q);
+	to->v->q = NULL;
+	return db_querier_open_limited(w->o.db, in->user.limits, start_ns - 1, to->end_ns + TWINS_NS,
+		&in->canceled, &to->v->q, err);
+}
+
 /* ctx: the struct web. */
 static enum err_code annotations_write(
 	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct annotations to = { .v = v };
+	struct annotations to = { .v = v, .end_ns = TIME_MAX_NS };
 	struct json j;
 	enum err_code rc;
 
+	if ((rc = api_time(v->in, "end", &to.end_ns, NULL, err)) ||
+		(rc = annotations_reach_twins(ctx, &to, err)))
+		return rc;
 	if (!(rc = annotations_add_posted(&to, err)) &&
 		!(rc = annotations_add_versions(ctx, &to, err))) {
 		annotation_marks_sort(&to.marks);
