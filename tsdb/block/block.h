@@ -62,6 +62,7 @@ struct block_meta {
 	unsigned levels; /* of rollups: bit per level */
 	bool raw; /* rows.ldb is there */
 	bool unnamed; /* version 1: its tables do not say whose they are */
+	bool streams; /* version 4: some of its chunks have streams */
 	struct block_file rows_file, rollups_file, spare_file;
 };
 

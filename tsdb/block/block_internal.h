@@ -17,7 +17,8 @@
 #include "tsdb/block/block.h"
 #include "tsdb/rollup/spill.h"
 
-#define BLOCK_VERSION_LINKS 3 /* of blocks that have links */
+#define BLOCK_VERSION_STREAMS 4 /* of blocks that have chunks with streams */
+#define BLOCK_VERSION_LINKS 3 /* of others that have links */
 #define BLOCK_VERSION 2 /* of others */
 #define BLOCK_VERSION_UNNAMED 1 /* tables do not say whose they are; read, and not written anew */
 #define BLOCK_META_BYTES_MAX (16u << 20)

@@ -85,9 +85,10 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool with_fil
 	json_object(&j);
 	json_key(&j, "version");
 	json_i64(&j,
-		m->unnamed   ? BLOCK_VERSION_UNNAMED :
-			m->links ? BLOCK_VERSION_LINKS :
-					   BLOCK_VERSION);
+		m->unnamed     ? BLOCK_VERSION_UNNAMED :
+			m->streams ? BLOCK_VERSION_STREAMS :
+			m->links   ? BLOCK_VERSION_LINKS :
+						 BLOCK_VERSION);
 	json_key(&j, "ulid");
 	json_cstr(&j, m->ulid.text);
 	json_key(&j, "level");
@@ -236,13 +237,14 @@ static enum err_code block_read_object(
 
 	if (!block_get_int(object, "version", 0, INT64_MAX, &v))
 		return block_wrong("version", err);
-	if (v > BLOCK_VERSION_LINKS)
+	if (v > BLOCK_VERSION_STREAMS)
 		return err_set(err, ERR_UNSUPPORTED,
 			"version %" PRId64 " was written by a newer program; this one reads versions 1 to %d",
-			v, BLOCK_VERSION_LINKS);
+			v, BLOCK_VERSION_STREAMS);
 	if (v < BLOCK_VERSION_UNNAMED)
 		return block_wrong("version", err);
 	m->unnamed = v == BLOCK_VERSION_UNNAMED;
+	m->streams = v == BLOCK_VERSION_STREAMS;
 	if (!block_get_str(object, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
 		return block_wrong("ulid", err);
 	if (!block_get_int(object, "level", 0, UINT32_MAX, &v))

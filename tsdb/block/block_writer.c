@@ -293,6 +293,7 @@ enum err_code block_writer_chunk(struct block_writer *w, struct str bytes, struc
 			err, ERR_INVALID, "write block: a chunk without %s", !w->rows ? "rows.ldb" : "series");
 	if ((rc = chunk_parse(w->chunk, bytes, err)))
 		return rc;
+	w->meta.streams |= chunk_has_streams(w->chunk);
 	p = w->slots[s->slot].p;
 	rows = chunk_rows(w->chunk);
 	n = chunk_rows_n(w->chunk);

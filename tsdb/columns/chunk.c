@@ -249,8 +249,10 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 	c->bytes = bytes;
 	c->ids_known = c->slots_known = false;
 	c->samples_n = 0;
-	if (bytes.len < 2 || in.at[0] != CHUNK_VERSION || in.at[1] & ~(CHUNK_LABELS | CHUNK_ANEW))
+	if (bytes.len < 2 || in.at[0] < CHUNK_VERSION_ONE_STREAM || in.at[0] > CHUNK_VERSION ||
+		in.at[1] & ~(CHUNK_LABELS | CHUNK_ANEW))
 		return chunk_corrupt(err, "unknown version");
+	c->streams = in.at[0] == CHUNK_VERSION;
 	c->flags = in.at[1];
 	in.at += 2;
 	c->interval_ns = (int64_t)cursor_varint(&in);
@@ -357,6 +359,11 @@ enum err_code chunk_ids(struct chunk *c, struct err *err)
 }
 
 /* ---- what a chunk says of itself ---- */
+
+bool chunk_has_streams(const struct chunk *c)
+{
+	return c->streams;
+}
 
 uint32_t chunk_rows_n(const struct chunk *c)
 {

@@ -59,6 +59,7 @@ void chunk_close(struct chunk *c); /* NULL is fine */
  * what is read from it. */
 MUST_CHECK enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err);
 
+bool chunk_has_streams(const struct chunk *c); /* older programs do not read these */
 uint32_t chunk_rows_n(const struct chunk *c);
 uint32_t chunk_columns_n(const struct chunk *c);
 int64_t chunk_interval_ns(const struct chunk *c);

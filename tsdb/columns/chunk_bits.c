@@ -111,3 +111,150 @@ uint64_t bits_take_below_slow(struct bit_in *in, uint64_t range)
 	v = bits_take_long(in, n);
 	return v < few ? v : (v << 1 | bits_take(in, 1)) - few;
 }
+
+/* ---- streams ---- */
+
+/*
+ * Sorting keys by class, and dealing their bits out. A counting sort waits for the counter that it
+ * raised for the key before, as most keys are of a few classes: so four parts of the keys are
+ * counted and placed side by side, each with counters of its own.
+ */
+#define PARTS 4u
+
+/* Keys of a class keep their order. */
+static void chunk_order_sort(struct chunk_order *o, uint32_t classes_n)
+{
+	uint32_t at[PARTS][STREAM_CLASSES], part = o->n / PARTS, sum = 0;
+	const uint16_t *classes = o->classes;
+	const uint32_t *listed = o->listed;
+	uint32_t *keys = o->keys;
+
+	for (unsigned p = 0; p < PARTS; p++)
+		memset(at[p], 0, classes_n * sizeof(at[p][0]));
+	for (uint32_t i = 0; i < part; i++) {
+		at[0][classes[i]]++;
+		at[1][classes[part + i]]++;
+		at[2][classes[2 * part + i]]++;
+		at[3][classes[3 * part + i]]++;
+	}
+	for (uint32_t i = PARTS * part; i < o->n; i++)
+		at[PARTS - 1][classes[i]]++;
+	for (uint32_t class = 0; class < classes_n; class ++)
+		for (unsigned p = 0; p < PARTS; p++) {
+			uint32_t n = at[p][class];
+
+			at[p][class] = sum;
+			sum += n;
+		}
+	for (uint32_t i = 0; i < part; i++) {
+		keys[at[0][classes[i]]++] = listed[i];
+		keys[at[1][classes[part + i]]++] = listed[part + i];
+		keys[at[2][classes[2 * part + i]]++] = listed[2 * part + i];
+		keys[at[3][classes[3 * part + i]]++] = listed[3 * part + i];
+	}
+	for (uint32_t i = PARTS * part; i < o->n; i++)
+		keys[at[PARTS - 1][classes[i]]++] = listed[i];
+}
+
+void chunk_order_places(
+	struct chunk_order *o, const uint16_t *counts, uint32_t keys_n, uint32_t rows_n)
+{
+	uint32_t n = 0;
+
+	/* Those without bits from the back. */
+	for (uint32_t k = 0; k < keys_n; k++) {
+		o->listed[n] = k;
+		o->listed[keys_n - 1 - k + n] = k;
+		o->classes[n] = counts[k];
+		n += counts[k] - 1u < rows_n - 1u;
+	}
+	o->n = n;
+	chunk_order_sort(o, rows_n);
+}
+
+void chunk_order_values(struct chunk_order *o, const uint16_t *counts, const uint64_t *rests,
+	uint32_t keys_n, uint32_t rows_n)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < keys_n; k++) {
+		o->listed[n] = k;
+		n += (counts[k] > 1) & (rests[k] != 0);
+	}
+	o->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t bars = counts[o->listed[i]] - 1u;
+		uint64_t rest = rests[o->listed[i]];
+
+		o->classes[i] = (uint16_t)(rest > bars ? rows_n + bars : rest);
+	}
+	chunk_order_sort(o, 2 * rows_n);
+}
+
+static void chunk_streams_copy(struct bit_in in, size_t from, size_t to, struct bit_out *out)
+{
+	in.next = from;
+	in.have = 0;
+	for (size_t left = to - from, n; left; left -= n) {
+		n = left < 32 ? left : 32;
+		bits_put(out, bits_take(&in, (unsigned)n), (unsigned)n);
+	}
+}
+
+void chunk_streams_deal(struct bit_out *bits, const size_t *starts, const struct chunk_order *o,
+	struct bit_out spare[STREAMS])
+{
+	size_t len = bits->bytes.len;
+	struct bit_in in;
+
+	if (len == 0 || !buf_reserve(&bits->bytes, BITS_PAD))
+		return;
+	memset(bits->bytes.ptr + len, 0, BITS_PAD);
+	in = bits_open(bits->bytes.ptr, len);
+	for (unsigned s = 0; s < STREAMS; s++)
+		bits_clear_out(&spare[s]);
+	for (uint32_t i = 0; i < o->n; i++)
+		chunk_streams_copy(in, starts[o->keys[i]], starts[o->keys[i] + 1], &spare[i % STREAMS]);
+	bits_clear_out(bits);
+	for (unsigned s = 0; s < STREAMS; s++) {
+		bits_finish(&spare[s]);
+		if (s + 1 < STREAMS)
+			buf_add_varint(&bits->bytes, spare[s].bytes.len);
+		bits->bytes.failed |= spare[s].bytes.failed;
+	}
+	for (unsigned s = 0; s < STREAMS; s++)
+		buf_add_str(&bits->bytes, buf_str(&spare[s].bytes));
+}
+
+bool chunk_streams_open(const unsigned char *bytes, size_t n, struct chunk_streams *out)
+{
+	struct cursor in = cursor_of((struct str){ (const char *)bytes, n });
+	uint64_t len[STREAMS] = { 0 };
+	size_t at, left;
+
+	for (unsigned s = 0; n && s + 1 < STREAMS; s++)
+		len[s] = cursor_varint(&in);
+	left = cursor_left(&in);
+	at = n - left;
+	for (unsigned s = 0; s + 1 < STREAMS; s++) {
+		if (in.bad || len[s] > left)
+			return false;
+		left -= len[s];
+	}
+	len[STREAMS - 1] = left;
+	out->base = bytes;
+	for (unsigned s = 0; s < STREAMS; s++) {
+		out->at[s] = at * 8;
+		at += len[s];
+		out->end[s] = at * 8;
+	}
+	return true;
+}
+
+bool chunk_streams_done(const struct chunk_streams *s)
+{
+	for (unsigned i = 0; i < STREAMS; i++)
+		if (s->at[i] > s->end[i] || s->end[i] - s->at[i] >= 8)
+			return false;
+	return true;
+}

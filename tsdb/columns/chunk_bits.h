@@ -66,6 +66,11 @@ static inline void bits_put(struct bit_out *o, uint64_t value, unsigned n)
 	o->have = o->have + n - 64;
 }
 
+static inline size_t bits_written(const struct bit_out *o)
+{
+	return o->bytes.len * 8 + o->have;
+}
+
 void bits_finish(struct bit_out *o); /* the last byte is filled with 0 */
 /* Empty again; memory is kept. */
 void bits_clear_out(struct bit_out *o);
@@ -197,6 +202,54 @@ static inline bool bits_sound(const struct bit_in *in)
 static inline bool bits_at_end(const struct bit_in *in)
 {
 	return bits_sound(in) && in->end - bits_at(in) < 8;
+}
+
+/* ---- streams ---- */
+
+/*
+ * Bits of a key begin where those of the key before end, and how many cells a key has is in no
+ * order: one stream of all keys is read as fast as one number is found after the other. So keys are
+ * sorted by what decides how they are read, their *class*, and dealt out to four streams by turns:
+ * neighbours are read in the same way, and do not wait for each other.
+ *
+ * The class of places is the number of cells. That of values is the number of coded numbers; all
+ * stars come before all bars. Keys without bits are in no stream.
+ */
+#define STREAMS 4u
+#define STREAM_CLASSES 2048u /* twice CHUNK_ROWS_MAX */
+
+/* Keys that have bits, in the order in which they have them. Arrays are the caller's, with room for
+ * all keys. */
+struct chunk_order {
+	uint32_t *keys;
+	uint32_t n;
+	uint32_t *listed; /* the same keys, ascending; behind n of places: the other keys */
+	uint16_t *classes; /* of these n */
+};
+
+/* counts at most rows_n, which is at most CHUNK_ROWS_MAX. */
+void chunk_order_places(
+	struct chunk_order *o, const uint16_t *counts, uint32_t keys_n, uint32_t rows_n);
+void chunk_order_values(struct chunk_order *o, const uint16_t *counts, const uint64_t *rests,
+	uint32_t keys_n, uint32_t rows_n);
+
+/* Deals the bits of all keys out: those of key k are bits starts[k] to starts[k + 1] of *bits,
+ * which has them afterwards as a section. spare: its memory is used. */
+void chunk_streams_deal(struct bit_out *bits, const size_t *starts, const struct chunk_order *o,
+	struct bit_out spare[STREAMS]);
+
+struct chunk_streams {
+	const unsigned char *base; /* BITS_PAD more bytes can be read behind the section */
+	size_t at[STREAMS], end[STREAMS]; /* bits from base */
+};
+
+MUST_CHECK bool chunk_streams_open(const unsigned char *bytes, size_t n, struct chunk_streams *out);
+/* True if all was read, and no more. */
+bool chunk_streams_done(const struct chunk_streams *s);
+
+static inline struct bit_in chunk_streams_reader(const struct chunk_streams *s, unsigned stream)
+{
+	return (struct bit_in){ .base = s->base, .next = s->at[stream], .end = s->end[stream] };
 }
 
 #endif

@@ -392,7 +392,7 @@ static enum err_code chunk_encode_all(struct chunk_encode_encoding *e, const enu
 	for (uint32_t k = 0; k < e->keys.n; k++)
 		set_max = (uint32_t)e->keys.ids[k] > set_max ? (uint32_t)e->keys.ids[k] : set_max;
 	chunk_encode_put_ids(e, &stacks, &sets);
-	buf_add_char(out, CHUNK_VERSION);
+	buf_add_char(out, e->keys.n < CHUNK_STREAMS_KEYS ? CHUNK_VERSION_ONE_STREAM : CHUNK_VERSION);
 	buf_add_char(out, (char)((e->keys.labels ? CHUNK_LABELS : 0) | (e->anew ? CHUNK_ANEW : 0)));
 	buf_add_varint(out, e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0);
 	buf_add_varint(out, e->rows_n);

@@ -22,6 +22,13 @@ void column_encoder_close(struct column_encoder *e)
 	free(e->counts);
 	free(e->starts);
 	free(e->rests);
+	free(e->places_starts);
+	free(e->bits_starts);
+	free(e->order.keys);
+	free(e->order.listed);
+	free(e->order.classes);
+	for (unsigned i = 0; i < STREAMS; i++)
+		buf_release(&e->dealt[i].bytes);
 	scale_close(&e->scale);
 	buf_release(&e->tokens);
 	buf_release(&e->values);
@@ -32,6 +39,20 @@ void column_encoder_close(struct column_encoder *e)
 	buf_release(&e->places.bytes);
 	buf_release(&e->bits.bytes);
 	free(e);
+}
+
+static bool chunk_encode_column_reserve_streams(struct column_encoder *e)
+{
+	size_t n = (size_t)e->keys_n + 1;
+
+	e->streams = true;
+	e->places_starts = malloc(n * sizeof(*e->places_starts));
+	e->bits_starts = malloc(n * sizeof(*e->bits_starts));
+	e->order.keys = malloc(n * sizeof(*e->order.keys));
+	e->order.listed = malloc(n * sizeof(*e->order.listed));
+	e->order.classes = malloc(n * sizeof(*e->order.classes));
+	return e->places_starts && e->bits_starts && e->order.keys && e->order.listed &&
+		e->order.classes;
 }
 
 struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n)
@@ -46,7 +67,8 @@ struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n)
 	e->counts = malloc(((size_t)keys_n + 1) * sizeof(*e->counts));
 	e->starts = malloc((size_t)keys_n + 1);
 	e->rests = malloc(((size_t)keys_n + 1) * sizeof(*e->rests));
-	if (scale_open(&e->scale, keys_n) && e->zstd && e->counts && e->starts && e->rests)
+	if (scale_open(&e->scale, keys_n) && e->zstd && e->counts && e->starts && e->rests &&
+		(keys_n < CHUNK_STREAMS_KEYS || chunk_encode_column_reserve_streams(e)))
 		return e;
 	column_encoder_close(e);
 	return NULL;
@@ -183,6 +205,22 @@ void column_put_value(struct buf *out, unsigned flags, int64_t value)
 	buf_add_varint(out, flags & COLUMN_SIGNED ? str_zigzag(value) : (uint64_t)value);
 }
 
+/* Bits of keys to streams; they were written key after key. */
+static void chunk_encode_column_deal(
+	struct column_encoder *e, const struct coding *coding, uint32_t rows_n)
+{
+	e->places_starts[e->keys_n] = bits_written(&e->places);
+	e->bits_starts[e->keys_n] = bits_written(&e->bits);
+	bits_finish(&e->places);
+	chunk_order_places(&e->order, e->counts, e->keys_n, rows_n);
+	chunk_streams_deal(&e->places, e->places_starts, &e->order, e->dealt);
+	bits_finish(&e->bits);
+	if (!coding->values_are_bits)
+		return;
+	chunk_order_values(&e->order, e->counts, e->rests, e->keys_n, rows_n);
+	chunk_streams_deal(&e->bits, e->bits_starts, &e->order, e->dealt);
+}
+
 static bool chunk_encode_column_put_keys(struct column_encoder *e, const struct coding *coding,
 	const struct column_in *in, unsigned *flags)
 {
@@ -195,6 +233,10 @@ static bool chunk_encode_column_put_keys(struct column_encoder *e, const struct 
 	buf_clear(&e->sums);
 	for (uint32_t k = 0; k < in->keys_n; k++) {
 		key_cells_take(in, in->values, k, levels, c);
+		if (e->streams) {
+			e->places_starts[k] = bits_written(&e->places);
+			e->bits_starts[k] = bits_written(&e->bits);
+		}
 		if (!coding->put_key(e, c, flags, &e->rests[k]))
 			return false;
 		e->counts[k] = (uint16_t)(c->n - c->starts);
@@ -205,6 +247,10 @@ static bool chunk_encode_column_put_keys(struct column_encoder *e, const struct 
 			memcpy(c->places, e->subset, e->counts[k] * sizeof(*c->places));
 		}
 		chunk_encode_column_put_subset(e, &e->places, in->rows_n - levels, c->places, e->counts[k]);
+	}
+	if (e->streams) {
+		chunk_encode_column_deal(e, coding, in->rows_n - levels);
+		return true;
 	}
 	bits_finish(&e->places);
 	bits_finish(&e->bits);

@@ -12,7 +12,9 @@
 #include "tsdb/columns/chunk.h"
 #include "tsdb/columns/chunk_bits.h"
 
-#define CHUNK_VERSION 1
+#define CHUNK_VERSION 2
+#define CHUNK_VERSION_ONE_STREAM 1 /* and of chunks of few keys */
+#define CHUNK_STREAMS_KEYS 128u /* fewer are read as fast from one stream */
 #define CHUNK_LABELS 1u
 #define CHUNK_ANEW 2u
 
@@ -112,6 +114,13 @@ enum chunk_room {
 	ROOM_TAIL_STACKS,
 	ROOM_TAIL_SETS,
 	ROOM_TAIL_VALUES,
+	ROOM_ORDER,
+	ROOM_CLASSES,
+	ROOM_STARTS,
+	ROOM_CELL_PLACES,
+	ROOM_CELL_VALUES,
+	ROOM_BOUNDS,
+	ROOM_SUMS,
 	CHUNK_ROOMS
 };
 
@@ -128,6 +137,8 @@ struct chunk {
 	struct chunk_row *rows;
 	uint8_t parameters[CHUNK_ROWS_MAX / 2 + 1]; /* by number, for as many rows as parameters_of */
 	uint32_t parameters_of;
+	bool streams; /* places and counted values are in streams */
+	struct chunk_order key_order; /* of the streams in hand */
 	bool ids_known, slots_known;
 	const uint32_t *key_stacks, *key_sets; /* sets NULL: all 0 */
 	struct room rooms[CHUNK_ROOMS];
@@ -196,10 +207,18 @@ struct column_reader {
 	struct bit_in places, bits;
 	struct cursor values;
 	struct cursor raw; /* like another, of keys without a unit */
+	/* Of chunks with streams, instead of places and bits: */
+	struct chunk *streams; /* the chunk; NULL: one without */
+	struct chunk_streams places_streams, bits_streams;
+	const uint16_t *taken_places; /* of the keys to come, one after the other */
+	const int64_t *taken_values; /* the same, of those that have bits */
 };
 
+enum reading { READ_CELLS, READ_SUMS };
+/* What is read then: cells of all keys in their order, or, of a counted column that is not scaled,
+ * sums. */
 MUST_CHECK enum err_code column_reader_open(
-	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err);
+	struct chunk *c, uint32_t column, enum reading how, struct column_reader *out, struct err *err);
 /* count places of the next key, ascending; false: corrupt */
 bool column_reader_places(struct column_reader *r, uint32_t count, uint16_t *out);
 /*
@@ -209,9 +228,63 @@ bool column_reader_places(struct column_reader *r, uint32_t count, uint16_t *out
 bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values);
 #define CHUNK_BATCH 1024u /* keys at a time */
 /* Counted, not scaled: sums in the rows [from, to) of the next n keys, of a batch at most. False:
- * corrupt. */
+ * corrupt. Not of streams. */
 bool column_reader_sums(
 	struct column_reader *r, uint32_t key, uint32_t n, uint32_t from, uint32_t to, uint64_t *out);
+/* The same of all keys, from streams, which are read to their ends. lanes: four keys at a time,
+ * where chunk_lanes_are_there; the sums are the same. */
+MUST_CHECK enum err_code column_reader_sums_all(struct column_reader *r, uint32_t from, uint32_t to,
+	bool lanes, const uint64_t **out, struct err *err);
+/* Rows, cells of a key, or sums of them: what is before a range, and before its end. */
+struct bounds {
+	uint32_t first, end;
+};
+
+/* A range that begins with the first row, or ends with the last, has one known bound. */
+enum range { RANGE_HEAD, RANGE_TAIL, RANGE_INSIDE };
+
+/* Cells of a key that are before the range, and before its end. */
+struct part_cells {
+	uint16_t first, end;
+};
+
+/* Sums of all keys in a range of rows, from streams (chunk_part.c, chunk_lanes.c). */
+struct part {
+	struct column_reader *r;
+	struct bounds rows;
+	struct part_cells *cells; /* of each key */
+	uint64_t *sums; /* of each key */
+};
+
+#define QUICK_REST (1u << 16) /* rests below that are quick */
+
+/* The bounds that are asked for: of a range at either end it is one, twice. */
+static inline struct bounds chunk_part_asked(struct bounds of, enum range range)
+{
+	return (struct bounds){ range == RANGE_HEAD ? of.end : of.first, of.end };
+}
+
+static inline __attribute__((always_inline)) void chunk_part_put_cells(
+	struct part *p, uint32_t key, uint32_t count, struct bounds cells, enum range range)
+{
+	uint32_t first = range == RANGE_HEAD ? 0 : cells.first;
+	uint32_t end = range == RANGE_HEAD ? cells.first : range == RANGE_TAIL ? count : cells.end;
+
+	p->cells[key] = (struct part_cells){ (uint16_t)first, (uint16_t)end };
+	p->sums[key] = (end - first) * (count > 1 ? 1 : p->r->n.rests[key] + 1);
+}
+
+/* Sort the keys; and the cells of keys that are in all rows, or in none. */
+void chunk_part_order_places(struct part *p);
+void chunk_part_order_values(struct part *p);
+/* The i-th key of the order; false: corrupt. */
+bool chunk_part_find_key(
+	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range);
+bool chunk_part_sum_key(struct part *p, struct chunk_streams *s, uint32_t i, enum range range);
+
+bool chunk_lanes_are_there(void);
+bool chunk_lanes_sum(struct part *p); /* false: corrupt */
+
 /* True if all was there and was read to its end. */
 bool column_reader_done(const struct column_reader *r);
 

@@ -16,14 +16,8 @@
 #define TAKEN_UP (UINT64_C(1) << 63) /* as where nothing is left: more than LOADED then */
 #define QUICK_PARAMETER 20u
 #define QUICK_BELOW 17u /* bits */
-#define QUICK_REST (1u << 16)
 
 #define INLINE static inline __attribute__((always_inline))
-
-/* Rows, cells of a key, or sums of them: what is before a range, and before its end. */
-struct bounds {
-	uint32_t first, end;
-};
 
 INLINE uint64_t chunk_part_load(const unsigned char *base, size_t at)
 {
@@ -109,20 +103,20 @@ INLINE bool chunk_part_count_places(const struct bit_in *in, const uint8_t *para
 	return true;
 }
 
-/* n > 1, rest > 0: what the cells before each bound are above 1 for each. */
-INLINE bool chunk_part_sum_rests(const struct bit_in *in, uint32_t n, uint32_t rest,
-	struct bounds cells, bool two, size_t *at, struct bounds *out)
+/* n > 1, rest > 0: what the cells before each bound are above 1 for each; m numbers are coded. */
+INLINE bool chunk_part_sum_coded(const struct bit_in *in, uint32_t n, uint32_t rest, uint32_t m,
+	bool stars, struct bounds cells, bool two, size_t *at, struct bounds *out)
 {
-	uint32_t places = n + rest - 1, i = 0, first = 0, end = 0;
-	bool stars = rest <= places / 2;
-	unsigned k = chunk_bits_subset_parameter(places, stars ? rest : n - 1), taken = 0;
+	uint32_t i = 0, first = 0, end = 0;
+	/* A single number is the last one, which needs none. */
+	unsigned k = m > 1 ? chunk_bits_subset_parameter(n + rest - 1, m) : 0, taken = 0;
 	uint64_t place = 0, gap, w;
 
 	if (__builtin_expect(k > QUICK_PARAMETER, 0))
 		return false;
 	if (stars)
-		return chunk_part_count_coded(in, n, rest, k, 0, cells, two, at, out);
-	for (w = chunk_part_load(in->base, *at); i + 2 < n; i++) {
+		return chunk_part_count_coded(in, n, m, k, 0, cells, two, at, out);
+	for (w = chunk_part_load(in->base, *at); i + 1 < m; i++) {
 		gap = chunk_part_take_gap(&w, &taken, k);
 		place += gap;
 		first += i < cells.first ? (uint32_t)gap : 0;
@@ -146,6 +140,14 @@ INLINE bool chunk_part_sum_rests(const struct bit_in *in, uint32_t n, uint32_t r
 	out->end = two && cells.end >= n ? rest : end;
 	*at += taken;
 	return *at <= in->end;
+}
+
+INLINE bool chunk_part_sum_rests(const struct bit_in *in, uint32_t n, uint32_t rest,
+	struct bounds cells, bool two, size_t *at, struct bounds *out)
+{
+	bool stars = rest <= n - 1;
+
+	return chunk_part_sum_coded(in, n, rest, stars ? rest : n - 1, stars, cells, two, at, out);
 }
 
 /* ---- any key ---- */
@@ -207,9 +209,6 @@ static bool chunk_part_sum_any_rests(const struct bit_in *base, uint32_t n, uint
 }
 
 /* ---- all keys ---- */
-
-/* A range that begins with the first row, or ends with the last, has one known bound. */
-enum range { RANGE_HEAD, RANGE_TAIL, RANGE_INSIDE };
 
 INLINE bool chunk_part_find_cells(struct column_reader *r, uint32_t key, uint32_t n,
 	struct bounds rows, enum range range, struct bounds *out)
@@ -299,6 +298,115 @@ INLINE bool chunk_part_sums(
 		chunk_part_sum_cells(r, key, n, cells, RANGE_INSIDE, out);
 }
 
+/* ---- streams ---- */
+
+/* And the cells of keys that are in all rows, or in none. */
+void chunk_part_order_places(struct part *p)
+{
+	struct chunk *c = p->r->streams;
+	const uint16_t *counts = p->r->n.counts;
+
+	chunk_order_places(&c->key_order, counts, c->keys_n, p->r->rows_n);
+	for (uint32_t i = c->key_order.n; i < c->keys_n; i++) {
+		uint32_t key = c->key_order.listed[i];
+
+		chunk_part_put_cells(
+			p, key, counts[key], counts[key] ? p->rows : (struct bounds){ 0, 0 }, RANGE_INSIDE);
+	}
+}
+
+void chunk_part_order_values(struct part *p)
+{
+	struct chunk *c = p->r->streams;
+
+	chunk_order_values(&c->key_order, p->r->n.counts, p->r->n.rests, c->keys_n, p->r->rows_n);
+}
+
+INLINE bool chunk_part_find_one(
+	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range)
+{
+	uint32_t key = p->r->streams->key_order.keys[i], count = p->r->n.counts[key];
+	struct bit_in in = chunk_streams_reader(s, i % STREAMS);
+	struct bounds cells;
+	size_t at = in.next;
+
+	if (__builtin_expect(!chunk_part_count_places(&in, p->r->parameters, p->r->rows_n, count, asked,
+							 range == RANGE_INSIDE, &at, &cells),
+			0)) {
+		at = in.next;
+		if (!chunk_part_count_any_places(
+				&in, p->r->parameters, p->r->rows_n, count, asked, &at, &cells))
+			return false;
+	}
+	s->at[i % STREAMS] = at;
+	chunk_part_put_cells(p, key, count, cells, range);
+	return true;
+}
+
+/* What the cells inside are above 1 for each. */
+INLINE bool chunk_part_sum_one(
+	struct part *p, struct chunk_streams *s, uint32_t i, enum range range)
+{
+	uint32_t key = p->r->streams->key_order.keys[i], n = p->r->n.counts[key];
+	uint64_t rest = p->r->n.rests[key];
+	struct bit_in in = chunk_streams_reader(s, i % STREAMS);
+	struct bounds cells = { p->cells[key].first, p->cells[key].end }, asked = cells, more;
+	size_t at = in.next;
+
+	if (range == RANGE_HEAD)
+		asked.first = asked.end;
+	if (__builtin_expect(rest < QUICK_REST &&
+				chunk_part_sum_rests(
+					&in, n, (uint32_t)rest, asked, range == RANGE_INSIDE, &at, &more),
+			1)) {
+		rest = range == RANGE_HEAD ? more.first :
+			range == RANGE_TAIL    ? (uint32_t)rest - more.first :
+									 more.end - more.first;
+	} else {
+		at = in.next;
+		if (!chunk_part_sum_any_rests(&in, n, rest, cells, &at, &rest))
+			return false;
+	}
+	s->at[i % STREAMS] = at;
+	p->sums[key] += rest;
+	return true;
+}
+
+bool chunk_part_find_key(
+	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range)
+{
+	return chunk_part_find_one(p, s, i, asked, range);
+}
+
+bool chunk_part_sum_key(struct part *p, struct chunk_streams *s, uint32_t i, enum range range)
+{
+	return chunk_part_sum_one(p, s, i, range);
+}
+
+INLINE bool chunk_part_sums_in(struct part *p, enum range range)
+{
+	struct chunk_streams places = p->r->places_streams, values = p->r->bits_streams;
+	struct chunk_order *o = &p->r->streams->key_order;
+	struct bounds asked = chunk_part_asked(p->rows, range);
+
+	chunk_part_order_places(p);
+	for (uint32_t i = 0; i < o->n; i++)
+		if (!chunk_part_find_one(p, &places, i, asked, range))
+			return false;
+	chunk_part_order_values(p);
+	for (uint32_t i = 0; i < o->n; i++)
+		if (!chunk_part_sum_one(p, &values, i, range))
+			return false;
+	return chunk_streams_done(&places) && chunk_streams_done(&values);
+}
+
+static bool chunk_part_sum_streams(struct part *p)
+{
+	return p->rows.first == 0       ? chunk_part_sums_in(p, RANGE_HEAD) :
+		p->rows.end == p->r->rows_n ? chunk_part_sums_in(p, RANGE_TAIL) :
+									  chunk_part_sums_in(p, RANGE_INSIDE);
+}
+
 #ifdef __x86_64__
 /* Shifts by what is in any register. */
 __attribute__((target("bmi,bmi2"))) static bool chunk_part_sums_bmi2(
@@ -308,16 +416,44 @@ __attribute__((target("bmi,bmi2"))) static bool chunk_part_sums_bmi2(
 }
 #endif
 
+static bool chunk_part_has_bmi2(void)
+{
+#ifdef __x86_64__
+	return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+#else
+	return false;
+#endif
+}
+
 bool column_reader_sums(
 	struct column_reader *r, uint32_t key, uint32_t n, uint32_t from, uint32_t to, uint64_t *out)
 {
 	const struct bounds rows = { from, to };
 
-	assert(r->coding == &coding_counted && !r->units);
+	assert(r->coding == &coding_counted && !r->units && !r->streams);
 	assert(n <= CHUNK_BATCH && from <= to && to <= r->rows_n);
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+	if (chunk_part_has_bmi2())
 		return chunk_part_sums_bmi2(r, key, n, rows, out);
 #endif
 	return chunk_part_sums(r, key, n, rows, out);
+}
+
+enum err_code column_reader_sums_all(struct column_reader *r, uint32_t from, uint32_t to,
+	bool lanes, const uint64_t **out, struct err *err)
+{
+	struct chunk *c = r->streams;
+	size_t n = (size_t)c->keys_n + 1;
+	struct part p = { .r = r, .rows = { from, to } };
+	bool ok;
+
+	assert(r->coding == &coding_counted && !r->units && from <= to && to <= r->rows_n);
+	assert(!lanes || chunk_lanes_are_there());
+	p.cells = chunk_room(c, ROOM_BOUNDS, n * sizeof(*p.cells));
+	p.sums = chunk_room(c, ROOM_SUMS, n * sizeof(*p.sums));
+	if (!p.cells || !p.sums)
+		return err_nomem(err, "chunk");
+	ok = lanes ? chunk_lanes_sum(&p) : chunk_part_sum_streams(&p);
+	*out = p.sums;
+	return ok ? ERR_OK : chunk_corrupt(err, "bad cells");
 }

@@ -25,8 +25,143 @@ static enum err_code chunk_read_open_varints(struct chunk *c, const struct chunk
 	return rc;
 }
 
+/* The places of count of n rows. */
+static bool column_reader_take_subset(
+	struct bit_in *in, uint32_t n, uint32_t count, unsigned k, uint16_t *out)
+{
+	uint32_t coded = count > n / 2 ? n - count : count, i = 0, next = 0;
+	uint64_t at = 0;
+
+	for (uint32_t j = 1; j <= coded; j++, at++) {
+		if (at >= n)
+			return false;
+		at += j < coded ? bits_take_gap(in, k) : bits_take_below(in, n - at);
+		if (at >= n)
+			return false;
+		if (coded == count) {
+			out[i++] = (uint16_t)at;
+		} else {
+			while (next < at)
+				out[i++] = (uint16_t)next++;
+			next++;
+		}
+	}
+	while (coded != count && next < n)
+		out[i++] = (uint16_t)next++;
+	return true;
+}
+
+static uint32_t column_reader_coded(const struct column_reader *r, uint32_t count)
+{
+	return count > r->rows_n / 2 ? r->rows_n - count : count;
+}
+
+bool column_reader_places(struct column_reader *r, uint32_t count, uint16_t *out)
+{
+	if (!r->streams)
+		return column_reader_take_subset(
+			&r->places, r->rows_n, count, r->parameters[column_reader_coded(r, count)], out);
+	memcpy(out, r->taken_places, count * sizeof(*out));
+	r->taken_places += count;
+	return true;
+}
+
+/* ---- cells from streams ---- */
+
+static bool column_reader_reserve(struct chunk *c)
+{
+	size_t n = (size_t)c->keys_n + 1;
+
+	c->key_order.keys = chunk_room(c, ROOM_ORDER, 2 * n * sizeof(*c->key_order.keys));
+	c->key_order.listed = c->key_order.keys ? c->key_order.keys + n : NULL;
+	c->key_order.classes = chunk_room(c, ROOM_CLASSES, n * sizeof(*c->key_order.classes));
+	return c->key_order.keys && c->key_order.classes;
+}
+
+static enum err_code column_reader_take_places(
+	struct column_reader *r, const struct chunk_order *o, uint32_t *starts, struct err *err)
+{
+	struct chunk *c = r->streams;
+	uint64_t total = 0, most = c->samples_n * (r->coding->levels ? 2 : 1);
+	struct bit_in in[STREAMS];
+	uint16_t *out;
+
+	for (uint32_t k = 0; k < c->keys_n; k++) {
+		starts[k] = (uint32_t)total;
+		total += r->n.counts[k];
+	}
+	/* A level of one row is two differences. */
+	if (total > most)
+		return chunk_corrupt(err, "more cells than samples");
+	if (!(out = chunk_room(c, ROOM_CELL_PLACES, (total + 1) * sizeof(*out))))
+		return err_nomem(err, "chunk");
+	for (uint32_t k = 0; k < c->keys_n; k++)
+		for (uint32_t i = 0; r->n.counts[k] == r->rows_n && i < r->rows_n; i++)
+			out[starts[k] + i] = (uint16_t)i;
+	for (unsigned s = 0; s < STREAMS; s++)
+		in[s] = chunk_streams_reader(&r->places_streams, s);
+	for (uint32_t i = 0; i < o->n; i++) {
+		uint32_t key = o->keys[i], count = r->n.counts[key];
+
+		if (!column_reader_take_subset(&in[i % STREAMS], r->rows_n, count,
+				r->parameters[column_reader_coded(r, count)], out + starts[key]))
+			return chunk_corrupt(err, "bad cells");
+	}
+	for (unsigned s = 0; s < STREAMS; s++)
+		if (!bits_at_end(&in[s]))
+			return chunk_corrupt(err, "bad cells");
+	r->taken_places = out;
+	return ERR_OK;
+}
+
+static enum err_code column_reader_take_values(
+	struct column_reader *r, const struct chunk_order *o, uint32_t *starts, struct err *err)
+{
+	struct chunk *c = r->streams;
+	struct bit_in in[STREAMS];
+	uint64_t total = 0;
+	int64_t *out;
+
+	for (uint32_t k = 0; k < c->keys_n; k++) {
+		starts[k] = (uint32_t)total;
+		total += r->n.counts[k] > 1 && r->n.rests[k] ? r->n.counts[k] : 0;
+	}
+	if (!(out = chunk_room(c, ROOM_CELL_VALUES, (total + 1) * sizeof(*out))))
+		return err_nomem(err, "chunk");
+	for (unsigned s = 0; s < STREAMS; s++)
+		in[s] = chunk_streams_reader(&r->bits_streams, s);
+	for (uint32_t i = 0; i < o->n; i++) {
+		uint32_t key = o->keys[i];
+
+		if (!counted_take_bits(
+				&in[i % STREAMS], r->n.counts[key], r->n.rests[key], out + starts[key]))
+			return chunk_corrupt(err, "bad cells");
+	}
+	for (unsigned s = 0; s < STREAMS; s++)
+		if (!bits_at_end(&in[s]))
+			return chunk_corrupt(err, "bad cells");
+	r->taken_values = out;
+	return ERR_OK;
+}
+
+static enum err_code column_reader_take_streams(struct column_reader *r, struct err *err)
+{
+	struct chunk *c = r->streams;
+	struct chunk_order *o = &c->key_order;
+	uint32_t *starts = chunk_room(c, ROOM_STARTS, ((size_t)c->keys_n + 1) * sizeof(*starts));
+	enum err_code rc;
+
+	if (!starts)
+		return err_nomem(err, "chunk");
+	chunk_order_places(o, r->n.counts, c->keys_n, r->rows_n);
+	if ((rc = column_reader_take_places(r, o, starts, err)) || !r->coding->values_are_bits)
+		return rc;
+	chunk_order_values(o, r->n.counts, r->n.rests, c->keys_n, r->rows_n);
+	return column_reader_take_values(r, o, starts, err);
+}
+
 enum err_code column_reader_open(
-	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err)
+	struct chunk *c, uint32_t column, enum reading how, struct column_reader *out, struct err *err)
 {
 	const struct chunk_column *own = &c->columns[column], *col = own;
 	const struct chunk_section *places = &c->columns[own->places].sections[SECTION_PLACES];
@@ -60,42 +195,27 @@ enum err_code column_reader_open(
 			 out->like ? ROOM_REF_VALUES : ROOM_SECTIONS + SECTION_VALUES, &out->values, err)))
 		return rc;
 	out->bits = bits_open(out->values.at, col->sections[SECTION_VALUES].raw);
-	return ERR_OK;
-}
-
-bool column_reader_places(struct column_reader *r, uint32_t count, uint16_t *out)
-{
-	uint32_t n = r->rows_n, coded = count > n / 2 ? n - count : count, i = 0, next = 0;
-	unsigned k = r->parameters[coded];
-	uint64_t at = 0;
-
-	for (uint32_t j = 1; j <= coded; j++, at++) {
-		if (at >= n)
-			return false;
-		at += j < coded ? bits_take_gap(&r->places, k) : bits_take_below(&r->places, n - at);
-		if (at >= n)
-			return false;
-		if (coded == count) {
-			out[i++] = (uint16_t)at;
-		} else {
-			while (next < at)
-				out[i++] = (uint16_t)next++;
-			next++;
-		}
-	}
-	while (coded != count && next < n)
-		out[i++] = (uint16_t)next++;
-	return true;
+	out->streams = c->streams ? c : NULL;
+	if (!c->streams)
+		return ERR_OK;
+	if (!column_reader_reserve(c))
+		return err_nomem(err, "chunk");
+	if (!chunk_streams_open(bytes, places->raw, &out->places_streams) ||
+		(out->coding->values_are_bits &&
+			!chunk_streams_open(
+				out->values.at, col->sections[SECTION_VALUES].raw, &out->bits_streams)))
+		return chunk_corrupt(err, "bad streams");
+	return how == READ_CELLS ? column_reader_take_streams(out, err) : ERR_OK;
 }
 
 bool column_reader_done(const struct column_reader *r)
 {
-	if (!bits_at_end(&r->places))
+	if (!r->streams && !bits_at_end(&r->places))
 		return false;
 	if (r->like && (r->raw.bad || r->raw.at != r->raw.end))
 		return false;
 	if (r->coding->values_are_bits)
-		return bits_at_end(&r->bits);
+		return r->streams || bits_at_end(&r->bits);
 	return !r->values.bad && r->values.at == r->values.end;
 }
 
@@ -191,7 +311,7 @@ static enum err_code chunk_read_each_key(struct unpacking *u, uint32_t column, u
 
 	if (c->columns[base].coding == &coding_zero)
 		return ERR_OK;
-	if ((rc = column_reader_open(c, base, &r, err)))
+	if ((rc = column_reader_open(c, base, READ_CELLS, &r, err)))
 		return rc;
 	for (uint32_t k = 0; k < c->keys_n; k++) {
 		if (!chunk_read_take_key(u, &r, k, factor) || !each(u, column, k))

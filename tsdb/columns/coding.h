@@ -81,6 +81,11 @@ struct column_encoder {
 	uint64_t *rests;
 	struct buf tokens, values, sums; /* sections being made */
 	struct bit_out extra, places, bits;
+	/* With enough keys places and bits are dealt out to streams: where those of each key begin. */
+	bool streams;
+	size_t *places_starts, *bits_starts;
+	struct chunk_order order;
+	struct bit_out dealt[STREAMS];
 	struct buf packed, best; /* the column in the coding being tried, and in the shortest so far */
 	uint64_t subset[CHUNK_ROWS_MAX];
 	struct key_cells cells, others;
@@ -162,6 +167,8 @@ enum err_code levels_add_some(
 bool counted_put_key(
 	struct column_encoder *e, const struct key_cells *c, unsigned *flags, uint64_t *rest);
 bool counted_counts_sound(const uint16_t *counts, const uint64_t *rests, uint32_t keys_n);
+/* Values of a key with n > 1 cells whose sum is n + rest, rest > 0. */
+bool counted_take_bits(struct bit_in *in, uint32_t n, uint64_t rest, int64_t *values);
 bool counted_take_values(struct column_reader *r, uint32_t key, uint32_t *n, int64_t *values);
 bool levels_put_key(
 	struct column_encoder *e, const struct key_cells *c, unsigned *flags, uint64_t *rest);

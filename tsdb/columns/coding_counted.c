@@ -61,26 +61,20 @@ bool counted_counts_sound(const uint16_t *counts, const uint64_t *rests, uint32_
 	return !bad;
 }
 
-bool counted_take_values(struct column_reader *r, uint32_t key, uint32_t *cells, int64_t *values)
+bool counted_take_bits(struct bit_in *in, uint32_t n, uint64_t rest, int64_t *values)
 {
-	uint32_t n = *cells;
-	uint64_t rest = r->n.rests[key], places = n + rest - 1, at = 0, gap;
+	uint64_t places = n + rest - 1, at = 0, gap;
 	bool stars = rest <= places / 2;
 	uint64_t m = stars ? rest : n - 1;
-	unsigned k;
+	unsigned k = chunk_bits_subset_parameter(places, m);
 
 	for (uint32_t i = 0; i < n; i++)
 		values[i] = 1;
-	if (n == 1)
-		values[0] += (int64_t)rest;
-	if (rest == 0 || n <= 1)
-		return true;
-	k = chunk_bits_subset_parameter(places, m);
 	for (uint64_t i = 0; i < m; i++) {
 		/* at counts the other kind: cells passed, or stars given away. */
 		uint64_t left = (stars ? n - 1 : rest) - at;
 
-		gap = i + 1 < m ? bits_take_gap(&r->bits, k) : bits_take_below(&r->bits, left + 1);
+		gap = i + 1 < m ? bits_take_gap(in, k) : bits_take_below(in, left + 1);
 		if (gap > left)
 			return false;
 		at += gap;
@@ -88,6 +82,25 @@ bool counted_take_values(struct column_reader *r, uint32_t key, uint32_t *cells,
 	}
 	if (!stars)
 		values[n - 1] += (int64_t)(rest - at);
+	return true;
+}
+
+bool counted_take_values(struct column_reader *r, uint32_t key, uint32_t *cells, int64_t *values)
+{
+	uint32_t n = *cells;
+	uint64_t rest = r->n.rests[key];
+
+	if (rest && n > 1 && !r->streams)
+		return counted_take_bits(&r->bits, n, rest, values);
+	if (rest && n > 1) {
+		memcpy(values, r->taken_values, n * sizeof(*values));
+		r->taken_values += n;
+		return true;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = 1;
+	if (n == 1)
+		values[0] += (int64_t)rest;
 	return true;
 }
 
@@ -182,13 +195,18 @@ static enum err_code coding_counted_add_some(
 {
 	const uint32_t *stacks = a->c->key_stacks, *sets = a->c->key_sets;
 	uint32_t kept_stacks[CHUNK_BATCH], kept_sets[CHUNK_BATCH], n, kept;
+	uint64_t batch[CHUNK_BATCH];
+	const uint64_t *all = NULL, *sums;
 	enum err_code rc = ERR_OK;
-	uint64_t sums[CHUNK_BATCH];
 
+	if (r->streams &&
+		(rc = column_reader_sums_all(r, from, to, chunk_lanes_are_there(), &all, err)))
+		return rc;
 	for (uint32_t k = 0; !rc && k < a->c->keys_n; k += n) {
 		n = a->c->keys_n - k < CHUNK_BATCH ? a->c->keys_n - k : CHUNK_BATCH;
 		kept = 0;
-		if (!column_reader_sums(r, k, n, from, to, sums))
+		sums = all ? all + k : batch;
+		if (!all && !column_reader_sums(r, k, n, from, to, batch))
 			return chunk_corrupt(err, "bad cells");
 		for (uint32_t i = 0; i < n; i++) {
 			kept_stacks[kept] = stacks[k + i];

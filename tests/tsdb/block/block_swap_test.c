@@ -359,8 +359,8 @@ TEST(blocks_of_newer_versions_are_refused)
 		int version;
 		const char *said;
 	} versions[] = {
-		{ 4, "version 4 was written by a newer program; this one reads versions 1 to 3" },
-		{ 9, "version 9 was written by a newer program; this one reads versions 1 to 3" },
+		{ 5, "version 5 was written by a newer program; this one reads versions 1 to 4" },
+		{ 9, "version 9 was written by a newer program; this one reads versions 1 to 4" },
 	};
 	struct swaps s;
 	struct arena a;

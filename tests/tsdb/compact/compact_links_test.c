@@ -12,7 +12,7 @@
 
 static const char *const types[] = { "samples/count", NULL };
 
-/* main;f0 .. main;f9, each under a hundred spans. */
+/* main;f0 .. main;f9, each under a hundred spans; without links each once. */
 static struct pprof *linked(struct fixture *f, int64_t ts_s, bool links)
 {
 	struct pprof_link *spans = arena_array(&f->arena, struct pprof_link, SPANS + 1);
@@ -29,6 +29,7 @@ static struct pprof *linked(struct fixture *f, int64_t ts_s, bool links)
 		spans[i + 1].span_id[7] = (unsigned char)ts_s;
 		of[i] = i + 1;
 	}
+	lines[links ? SPANS : 10] = NULL;
 	p = profile_of(&f->arena, types, lines);
 	if (links) {
 		p->links = spans;
