@@ -4,7 +4,7 @@ import test from "node:test";
 import { page } from "./page.mjs";
 
 const { marks, timerange } = page;
-const { describeMarks, FLAG_NEAR_PX, flagsOf, markComparison, markWords, MARKS_SAID } = marks;
+const { describeMarks, FLAG_NEAR_PX, flagsOf, markLines, markComparison, markWords, MARKS_SAID } = marks;
 
 const WINDOW = { start: 1000, end: 2000 };
 const WIDTH = 1000; // a pixel a second
@@ -39,6 +39,19 @@ test("a window has its own marks, in the order of their times, and those that re
 			[0, [950, 1000]],
 			[900, [1900]],
 			[1000, [2000]],
+		],
+	);
+});
+
+test("one line per pixel, however many marks", () => {
+	const many = Array.from({ length: 5000 }, (_, i) => posted(1500 + i / 20000));
+	assert.deepEqual(markLines([...many, posted(1500, { end: 1600 })], WINDOW, WIDTH), [{ x: 500, wide: 100 }]);
+	assert.deepEqual(
+		markLines([posted(900, { end: 1100 }), posted(1200), posted(1990, { end: 2500 })], WINDOW, WIDTH),
+		[
+			{ x: 0, wide: 100 },
+			{ x: 200, wide: 0 },
+			{ x: 990, wide: 10 },
 		],
 	);
 });

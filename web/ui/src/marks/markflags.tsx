@@ -9,12 +9,11 @@ import {
 	type TimeMark,
 	MARKS_SAID,
 	markAction,
+	markLines,
 	markLabels,
-	marksIn,
 	markTime,
 	markTitle,
 	markWords,
-	markX,
 } from "./marks";
 import type { ShownMarks } from "./usemarks";
 import "./marks.css";
@@ -134,11 +133,8 @@ export function MarkFlags({ shown, window: win, place }: MarkFlagsProps) {
 	const [open, setOpen] = useState(-1);
 	const { start, end } = win;
 	const flags = useMemo(() => flagsOf(marks, { start, end }, width), [marks, start, end, width]);
+	const lines = useMemo(() => markLines(marks, { start, end }, width), [marks, start, end, width]);
 	if (flags.length === 0) return null;
-	const lines = marksIn(marks, win).map((m) => {
-		const x = markX(m.time, win, width);
-		return { x, wide: m.end === undefined ? 0 : markX(m.end, win, width) - x };
-	});
 	return (
 		<div
 			class="marks"

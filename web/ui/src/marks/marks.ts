@@ -55,6 +55,18 @@ export function flagsOf(marks: TimeMark[], window: Window, width: number): Flag[
 	return flags;
 }
 
+/** The lines of marks, no two on one pixel; `wide` is how far what took a while reaches. */
+export function markLines(marks: TimeMark[], window: Window, width: number): { x: number; wide: number }[] {
+	const lines = new Map<number, { x: number; wide: number }>();
+	for (const m of marksIn(marks, window)) {
+		const x = markX(m.time, window, width);
+		const wide = m.end === undefined ? 0 : markX(m.end, window, width) - x;
+		const there = lines.get(Math.round(x));
+		lines.set(Math.round(x), { x: there?.x ?? x, wide: Math.max(wide, there?.wide ?? 0) });
+	}
+	return [...lines.values()];
+}
+
 /** `version v1 → v2`, or the posted text. */
 export const markTitle = ({ kind, text, label, from, to }: TimeMark): string =>
 	kind === "version" ? `${label} ${from} → ${to}` : text;
