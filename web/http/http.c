@@ -1,4 +1,5 @@
 #include "web/http/http.h"
+#include "web/http/coding.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -167,37 +168,6 @@ void http_default_header(struct http_out *out, const char *name, struct str valu
 	http_add_header(out, name, value);
 }
 
-/* True if the weight is zero ("gzip;q=0", "gzip; q=0.00"), which refuses. */
-static bool http_weight_is_zero(struct str params)
-{
-	ptrdiff_t at = str_find(params, STR("q="));
-	size_t i = (size_t)at + 2;
-
-	if (at < 0 || i == params.len || params.ptr[i] != '0')
-		return false;
-	while (++i < params.len && (params.ptr[i] == '.' || params.ptr[i] == '0'))
-		;
-	return i == params.len || params.ptr[i] < '1' || params.ptr[i] > '9';
-}
-
-bool http_takes_gzip(const struct http_in *in)
-{
-	struct str rest = in->accept_encoding;
-
-	while (rest.len) {
-		const char *comma = memchr(rest.ptr, ',', rest.len);
-		struct str item = { rest.ptr, comma ? (size_t)(comma - rest.ptr) : rest.len };
-		const char *semicolon = memchr(item.ptr, ';', item.len);
-		struct str name = { item.ptr, semicolon ? (size_t)(semicolon - item.ptr) : item.len };
-		size_t taken = item.len + (comma != NULL);
-
-		if (str_is(str_trim(name), "gzip"))
-			return !http_weight_is_zero((struct str){ item.ptr + name.len, item.len - name.len });
-		rest = (struct str){ rest.ptr + taken, rest.len - taken };
-	}
-	return false;
-}
-
 void http_text(struct http_out *out, int status, const char *fmt, ...)
 {
 	char text[2048];
@@ -222,18 +192,16 @@ bool http_is_streaming(const struct http_out *out)
 
 enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *err)
 {
-	bool gzip = !out->encoded && http_takes_gzip(in);
+	enum http_coding coding = out->encoded ? HTTP_PLAIN : http_coding_of(in);
 	enum err_code rc;
 
 	if (!out->stream)
 		return ERR_OK;
 	if (buf_failed(&out->body))
 		return err_nomem(err, "answer");
-	if (!stream_started(out->stream) && gzip) {
-		http_add_header(out, "Content-Encoding", STR("gzip"));
-		http_add_header(out, "Vary", STR("Accept-Encoding"));
-	}
-	rc = stream_write(out->stream, buf_str(&out->body), gzip, &in->canceled, err);
+	if (!stream_started(out->stream))
+		http_add_coding(out, coding);
+	rc = stream_write(out->stream, buf_str(&out->body), coding, &in->canceled, err);
 	buf_clear(&out->body);
 	return rc;
 }

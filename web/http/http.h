@@ -69,6 +69,8 @@ enum http_admission {
 struct intake;
 struct route;
 
+enum http_coding { HTTP_PLAIN, HTTP_GZIP, HTTP_ZSTD }; /* of an answer: coding.h */
+
 struct http_in {
 	enum http_method method;
 	struct str path; /* decoded */
@@ -163,8 +165,9 @@ MUST_CHECK enum err_code http_read(struct http_in *in, struct str *piece, struct
 
 /*
  * Sends what the body holds so far and empties it. At the first call status and headers go with it,
- * gzip's too, and may not change afterwards; what the handler leaves in the body is the last piece.
- * ERR_CANCELED, ERR_TIMEOUT where the client does not take it. After an error, set out->failed.
+ * those of its coding too, and may not change afterwards; what the handler leaves in the body is
+ * the last piece. ERR_CANCELED, ERR_TIMEOUT where the client does not take it. After an error, set
+ * out->failed.
  */
 MUST_CHECK enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *err);
 /* Pieces of this answer are on their way. */

@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/clock.h"
-#include "base/gzip/gzip.h"
+#include "web/http/coding.h"
 
-#define GZIP_LEVEL 1
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip, not zlib */
 #define GZIP_MEMORY_LEVEL 8
 #define DEFLATE_ROOM (64u << 10)
@@ -25,6 +25,7 @@ void stream_release(struct stream *s)
 	if (s->z)
 		deflateEnd(s->z);
 	free(s->z);
+	ZSTD_freeCCtx(s->zstd);
 	buf_release(&s->raw);
 	buf_release(&s->ready);
 	cond_destroy(&s->changed);
@@ -45,7 +46,7 @@ static enum err_code stream_start_gzip(struct stream *s, struct err *err)
 {
 	s->z = calloc(1, sizeof(*s->z));
 	if (s->z &&
-		deflateInit2(s->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
+		deflateInit2(s->z, CODING_GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
 			Z_DEFAULT_STRATEGY) == Z_OK)
 		return ERR_OK;
 	free(s->z);
@@ -67,6 +68,44 @@ static void stream_deflate_piece(struct stream *s, struct str piece, int flush, 
 		deflate(s->z, flush);
 		out->len += DEFLATE_ROOM - s->z->avail_out;
 	} while (s->z->avail_out == 0);
+}
+
+static enum err_code stream_start_zstd(struct stream *s, struct err *err)
+{
+	if (!(s->zstd = ZSTD_createCCtx()) ||
+		ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, CODING_ZSTD_LEVEL)))
+		return err_nomem(err, "answer");
+	return ERR_OK;
+}
+
+/* Out of memory it leaves out failed. */
+static void stream_zstd_piece(
+	struct stream *s, struct str piece, ZSTD_EndDirective end, struct buf *out)
+{
+	ZSTD_inBuffer in = { piece.ptr, piece.len, 0 };
+	ZSTD_outBuffer to;
+	size_t left;
+
+	do {
+		if (!buf_reserve(out, DEFLATE_ROOM))
+			return;
+		to = (ZSTD_outBuffer){ out->ptr + out->len, DEFLATE_ROOM, 0 };
+		left = ZSTD_compressStream2(s->zstd, &to, &in, end);
+		out->len += to.pos;
+		if (ZSTD_isError(left)) {
+			out->failed = true;
+			return;
+		}
+	} while (end == ZSTD_e_end ? left != 0 : in.pos < in.size);
+}
+
+/* last: nothing follows. */
+static void stream_pack_piece(struct stream *s, struct str piece, bool last, struct buf *out)
+{
+	if (s->zstd)
+		stream_zstd_piece(s, piece, last ? ZSTD_e_end : ZSTD_e_continue, out);
+	else
+		stream_deflate_piece(s, piece, last ? Z_FINISH : Z_NO_FLUSH, out);
 }
 
 static void stream_wake(struct stream *s)
@@ -126,33 +165,36 @@ static enum err_code stream_compress_piece(
 {
 	enum err_code rc;
 
-	if (!s->z && s->raw.len + piece.len <= STREAM_WHOLE_BYTES_MAX) {
+	bool begun = s->z || s->zstd;
+
+	if (!begun && s->raw.len + piece.len <= STREAM_WHOLE_BYTES_MAX) {
 		buf_add_str(&s->raw, piece);
 		return buf_failed(&s->raw) ? err_nomem(err, "answer") : ERR_OK;
 	}
-	if (!s->z && (rc = stream_start_gzip(s, err)))
+	if (!begun &&
+		(rc = s->coding == HTTP_ZSTD ? stream_start_zstd(s, err) : stream_start_gzip(s, err)))
 		return rc;
-	stream_deflate_piece(s, buf_str(&s->raw), Z_NO_FLUSH, out);
+	stream_pack_piece(s, buf_str(&s->raw), false, out);
 	buf_release(&s->raw);
-	stream_deflate_piece(s, piece, Z_NO_FLUSH, out);
+	stream_pack_piece(s, piece, false, out);
 	return ERR_OK;
 }
 
-enum err_code stream_write(
-	struct stream *s, struct str piece, bool gzip, const atomic_bool *canceled, struct err *err)
+enum err_code stream_write(struct stream *s, struct str piece, enum http_coding coding,
+	const atomic_bool *canceled, struct err *err)
 {
 	struct buf packed = { 0 };
 	enum err_code rc = ERR_OK;
 
 	if (!stream_started(s))
-		s->gzip = gzip;
-	if (s->gzip && (rc = stream_compress_piece(s, piece, &packed, err)))
+		s->coding = coding;
+	if (s->coding != HTTP_PLAIN && (rc = stream_compress_piece(s, piece, &packed, err)))
 		return rc;
 	mutex_lock(&s->lock);
 	assert(!s->ended);
 	rc = stream_wait_for_room(s, canceled, err);
 	if (!rc) {
-		stream_append(s, s->gzip ? buf_str(&packed) : piece);
+		stream_append(s, s->coding != HTTP_PLAIN ? buf_str(&packed) : piece);
 		if (buf_failed(&s->ready) || buf_failed(&packed))
 			rc = err_nomem(err, "answer");
 		else
@@ -168,10 +210,10 @@ void stream_end(struct stream *s, bool failed)
 	struct buf packed = { 0 };
 	struct err why;
 
-	if (s->z && !failed)
-		stream_deflate_piece(s, STR(""), Z_FINISH, &packed);
-	else if (s->gzip && !failed)
-		failed = gzip_compress(buf_str(&s->raw), GZIP_LEVEL, &packed, &why) != ERR_OK;
+	if ((s->z || s->zstd) && !failed)
+		stream_pack_piece(s, STR(""), true, &packed);
+	else if (s->coding != HTTP_PLAIN && !failed)
+		failed = coding_add(s->coding, buf_str(&s->raw), &packed, &why) != ERR_OK;
 	mutex_lock(&s->lock);
 	assert(!s->ended);
 	stream_append(s, buf_str(&packed));

@@ -1,7 +1,7 @@
 /*
  * Stream: carries a long answer from the worker that writes it to the thread that sends it.
  *
- * The worker writes pieces, which are gzipped if the client takes gzip; up to
+ * The worker writes pieces, which are compressed if the client takes that; up to
  * STREAM_WHOLE_BYTES_MAX at once, more piece by piece. Up to
  * STREAM_READY_BYTES_MAX may wait to be sent. Then the worker waits for the client, and gives up
  * after STREAM_PATIENCE_NS without progress. So the memory of an answer is bounded, and most
@@ -19,6 +19,7 @@
 
 #include "base/str.h"
 #include "base/thread.h"
+#include "web/http/http.h"
 
 #define STREAM_WHOLE_BYTES_MAX (1u << 20)
 #define STREAM_READY_BYTES_MAX (4u << 20)
@@ -32,9 +33,11 @@ struct stream {
 	bool started, ended, failed, gone;
 	bool asleep; /* the reader waits for wake */
 	/* The writer's own. */
-	bool gzip;
+	enum http_coding coding;
 	struct buf raw; /* a short answer, which is compressed at its end */
-	struct z_stream_s *z; /* NULL: not gzipped, or short so far */
+	/* One of the two, unless it is not compressed, or short so far. */
+	struct z_stream_s *z;
+	struct ZSTD_CCtx_s *zstd;
 	void (*wake)(void *ctx);
 	void *ctx;
 };
@@ -45,9 +48,9 @@ void stream_release(struct stream *s);
 /* ---- the writer ---- */
 
 bool stream_started(struct stream *s);
-/* Only the first piece decides on gzip. */
-MUST_CHECK enum err_code stream_write(
-	struct stream *s, struct str piece, bool gzip, const atomic_bool *canceled, struct err *err);
+/* Only the first piece decides on the coding. */
+MUST_CHECK enum err_code stream_write(struct stream *s, struct str piece, enum http_coding coding,
+	const atomic_bool *canceled, struct err *err);
 /* The last piece was written; failed: the answer is not complete, so the connection breaks. */
 void stream_end(struct stream *s, bool failed);
 

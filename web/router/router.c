@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/gzip/gzip.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "base/regex.h"
+#include "web/http/coding.h"
 #include "web/http/form.h"
 #include "web/router/audit.h"
 #include "web/router/envelope.h"
@@ -20,9 +20,8 @@ METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, b
 METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
 	"Time from a whole request to its answer, by route.", "handler");
 
-#define GZIP_BODY_MIN 1024
+#define CODED_BODY_MIN 1024
 #define READY_RETRY_S "5"
-#define GZIP_LEVEL 1 /* libdeflate's fastest; JSON of a flame graph still shrinks to a seventh */
 
 /* Segment by segment; "*" matches any one that is not empty. */
 static bool router_matches(const char *pattern, struct str path)
@@ -251,19 +250,19 @@ static void web_redirect_to_prefix(const struct web *w, struct http_in *in, stru
 
 static void router_compress(const struct http_in *in, struct http_out *out)
 {
-	struct buf gz = { 0 };
+	enum http_coding coding = http_coding_of(in);
+	struct buf coded = { 0 };
 
 	if (out->encoded || out->fixed_body || http_is_streaming(out) ||
-		out->body.len < GZIP_BODY_MIN || !http_takes_gzip(in))
+		out->body.len < CODED_BODY_MIN || coding == HTTP_PLAIN)
 		return;
-	if (gzip_compress(buf_str(&out->body), GZIP_LEVEL, &gz, NULL)) {
-		buf_release(&gz);
+	if (coding_add(coding, buf_str(&out->body), &coded, NULL)) {
+		buf_release(&coded);
 		return;
 	}
 	buf_release(&out->body);
-	out->body = gz;
-	http_add_header(out, "Content-Encoding", STR("gzip"));
-	http_add_header(out, "Vary", STR("Accept-Encoding"));
+	out->body = coded;
+	http_add_coding(out, coding);
 }
 
 static void router_note(struct web *w, const struct http_in *in, const struct http_out *out,

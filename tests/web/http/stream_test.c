@@ -1,9 +1,11 @@
-/* Answers that are sent while they are written: pieces, gzip, slow and gone clients, failures. */
+/* Answers that are sent while they are written: pieces, codings, slow and gone clients, failures.
+ */
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
+#include "base/gzip/zstd.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/http/any_port.h"
@@ -24,7 +26,7 @@ static struct fixture {
 static void fill_piece(struct buf *out, unsigned i)
 {
 	size_t end = out->len + PIECE_BYTES;
-	char line[9];
+	char line[12];
 
 	snprintf(line, sizeof(line), "%07u\n", i);
 	while (out->len < end)
@@ -140,7 +142,7 @@ TEST(pieces_are_one_answer)
 	http_server_close(f.server, NS_PER_S);
 }
 
-static void check_gzipped(unsigned pieces)
+static void check_coded(bool zstd, unsigned pieces)
 {
 	struct buf head = { 0 }, body = { 0 };
 	char request[128];
@@ -150,12 +152,17 @@ static void check_gzipped(unsigned pieces)
 	struct err err;
 
 	arena_init(&a, 0);
-	snprintf(request, sizeof(request), REQUEST("pieces=%u", "Accept-Encoding: gzip\r\n"), pieces);
+	snprintf(request, sizeof(request), REQUEST("pieces=%u", "Accept-Encoding: gzip%s\r\n"), pieces,
+		zstd ? ", zstd" : "");
 	ask(request, &head, &body, &whole);
 	CHECK(whole);
-	CHECK(str_find(buf_str(&head), STR("Content-Encoding: gzip")) > 0);
+	CHECK(str_find(
+		buf_str(&head), zstd ? STR("Content-Encoding: zstd") : STR("Content-Encoding: gzip")) > 0);
+	CHECK(str_find(buf_str(&head), STR("Vary: Accept-Encoding")) > 0);
 	CHECK(body.len < (pieces + 1) * PIECE_BYTES / 16);
-	CHECK_OK(gzip_inflate(&a, buf_str(&body), "answer", 1u << 28, &plain, &err), &err);
+	CHECK_OK(
+		(zstd ? zstd_inflate : gzip_inflate)(&a, buf_str(&body), "answer", 1u << 28, &plain, &err),
+		&err);
 	check_pieces(plain, pieces);
 	arena_release(&a);
 	buf_release(&head);
@@ -163,17 +170,15 @@ static void check_gzipped(unsigned pieces)
 }
 
 /* Short ones at their end, longer ones piece by piece; the last piece decides at the border. */
-TEST(answers_of_any_length_are_gzipped)
+TEST(answers_of_any_length_are_compressed)
 {
 	unsigned whole = STREAM_WHOLE_BYTES_MAX / PIECE_BYTES;
+	const unsigned pieces[] = { 1, 2, whole - 1, whole, whole + 1, 200 };
 
 	REQUIRE(start());
-	check_gzipped(1);
-	check_gzipped(2);
-	check_gzipped(whole - 1);
-	check_gzipped(whole);
-	check_gzipped(whole + 1);
-	check_gzipped(200);
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
+		for (int zstd = 0; zstd < 2; zstd++)
+			check_coded(zstd, pieces[i]);
 	http_server_close(f.server, NS_PER_S);
 }
 
