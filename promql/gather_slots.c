@@ -217,7 +217,6 @@ struct gather_slots_piece {
 	const struct slot *slot;
 	int64_t min_ns, max_ns;
 	struct sums sums;
-	enum err_code rc;
 };
 
 static bool gather_slots_are_amounts(const struct gathering *g)

@@ -54,10 +54,12 @@ static enum err_code sum_block_read_place(struct summing *summing, struct querie
 	if (id < first || id - first >= n || (uint64_t)first + n > series)
 		return err_set(err, ERR_CORRUPT, "block %s: series %" PRIu32 " is not in its group",
 			block_dir(s->b->block), id);
-	for (uint32_t i = 0; i < n; i++)
-		places[first + i] = (struct sum_place){
-			.slot = rec.slot, .group = rec.group, .group_first = first, .group_n = n
-		};
+	for (struct sum_place *p = places + first; p < places + first + n; p++) {
+		p->slot = rec.slot; /* one whose record is damaged may have heads already */
+		p->group = rec.group;
+		p->group_first = first;
+		p->group_n = n;
+	}
 	return ERR_OK;
 }
 
