@@ -76,13 +76,20 @@ static bool map_grow(struct map *m)
 	return true;
 }
 
+/* Drawn so many at a time, as each request may need one. */
+#define SEEDS 32u
+
 uint64_t hash_seed(void)
 {
-	uint64_t v = 0;
+	static _Thread_local uint64_t seeds[SEEDS];
+	static _Thread_local unsigned left;
 
-	if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
-		v = map_hash_u64((uint64_t)(uintptr_t)&v); /* early in boot: use the address */
-	return v;
+	if (left == 0) {
+		if (getrandom(seeds, sizeof(seeds), GRND_NONBLOCK) != (ssize_t)sizeof(seeds))
+			return map_hash_u64((uint64_t)(uintptr_t)&seeds); /* early in boot: use the address */
+		left = SEEDS;
+	}
+	return seeds[--left];
 }
 
 bool map_add(struct map *m, uint64_t hash, uint32_t id)

@@ -318,9 +318,10 @@ bool pool_submit(struct pool *p, thread_fn fn, void *ctx)
 		p->queue[(p->first + p->queued) % p->queue_max] = (struct task){ fn, ctx };
 		p->queued++;
 		taken = true;
-		cond_signal(&p->work);
 	}
 	mutex_unlock(&p->lock);
+	if (taken) /* under the lock the worker would wake up only to wait for it */
+		cond_signal(&p->work);
 	return taken;
 }
 

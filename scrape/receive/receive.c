@@ -9,6 +9,7 @@
 #include "proto/annotation.h"
 #include "scrape/config/config.h"
 #include "scrape/receive/admission.h"
+#include "scrape/receive/latch.h"
 
 METRIC_COUNTER(
 	profiles, "epimetheus_ingested_profiles_total", "Profiles that were pushed.", "result");
@@ -302,15 +303,9 @@ static int received_cmp(const void *left, const void *right)
 
 /* ---- storing ---- */
 
-struct storing {
-	struct mutex lock;
-	struct cond changed;
-	size_t waiting;
-};
-
 /* Profiles that become one row. */
 struct receive_row {
-	struct storing *all;
+	struct latch *all; /* rows that are not acknowledged yet */
 	struct received **v;
 	size_t n;
 	enum err_code rc;
@@ -321,15 +316,11 @@ struct receive_row {
 static void receive_acked(void *ctx, enum err_code rc, const struct err *err)
 {
 	struct receive_row *row = ctx;
-	struct storing *all = row->all;
 
-	mutex_lock(&all->lock);
 	row->rc = rc;
 	if (rc && err)
 		row->err = *err;
-	if (!--all->waiting)
-		cond_signal(&all->changed); /* under the lock: the waiter frees it once it has it */
-	mutex_unlock(&all->lock);
+	latch_down(row->all);
 }
 
 static enum err_code receive_turn_unite(
@@ -409,22 +400,16 @@ static enum err_code receive_turn_put(struct receive_turn *t, struct receive_row
 
 static void receive_turn_put_all(struct receive_turn *t, struct receive_row *rows, size_t n)
 {
-	struct storing all = { .waiting = n };
+	struct latch all;
 	enum err_code rc;
 
-	mutex_init(&all.lock);
-	cond_init(&all.changed);
+	latch_init(&all, (uint32_t)n);
 	for (size_t i = 0; i < n; i++) {
 		rows[i].all = &all;
 		if ((rc = receive_turn_put(t, &rows[i])))
 			receive_acked(&rows[i], rc, NULL);
 	}
-	mutex_lock(&all.lock);
-	while (all.waiting)
-		cond_wait(&all.changed, &all.lock);
-	mutex_unlock(&all.lock);
-	cond_destroy(&all.changed);
-	mutex_destroy(&all.lock);
+	latch_wait(&all);
 }
 
 static void receive_row_answer(const struct receive_row *row)

@@ -1,6 +1,7 @@
 // Profiles that are sent. A stream of OTLP requests over gRPC at a steady rate, from many hosts that each send every five
 // seconds, as the eBPF profiler does: memory over time, and CPU a profile. OTLP requests over HTTP, stored, beside their
-// decoding alone by the collector's own types, and beside a Go program that decodes and keeps them. push.v1 beside scraping the same bodies at the same rate.
+// decoding alone by the collector's own types, and beside a Go program that decodes and keeps them. push.v1 beside scraping the
+// same bodies at the same rate.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

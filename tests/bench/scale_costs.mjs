@@ -78,7 +78,7 @@ ${services.join('')}` }).open();
 /** Bytes of a profile in blocks of two hours, cut at once or joined of four. */
 function blocks(minutes) {
   const parts = SETS.map(([set]) => {
-    const [m] = lines(tsdbBench, ['bytes', `--data=${emptyDirectory('scale-bytes')}`, `--set=${set}`, '--scrapes=480', '--pods=5',
+    const [, m] = lines(tsdbBench, ['bytes', `--data=${emptyDirectory('scale-bytes')}`, `--set=${set}`, '--scrapes=480', '--pods=5',
       `--window-minutes=${minutes}`]);
     return { 'rows.ldb': (m.raw_bytes + m.other_bytes) / m.rows, 'rollups.ldb': (m.rollup_bytes + m.symbol_bytes) / m.rows };
   });
