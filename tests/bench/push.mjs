@@ -1,7 +1,8 @@
 // Profiles that are sent. A stream of OTLP requests over gRPC at a steady rate, from many hosts that each send every five
 // seconds, as the eBPF profiler does: memory over time, and CPU a profile. OTLP requests over HTTP, stored, beside their
 // decoding alone by the collector's own types, and beside a Go program that decodes and keeps them. push.v1 beside scraping the
-// same bodies at the same rate.
+// same bodies at the same rate. All of them come from one address, so on a busy machine the server refuses some for a second:
+// they are sent again, and counted.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -13,6 +14,7 @@ import { call, connect, fields, grpcPort, message, movable, recorded, varint } f
 import { cpuOf, emptyDirectory, env, fleetFiles, metrics } from './common.mjs';
 import { otlpOfPprof } from './otlp_of_pprof.mjs';
 import { count, note } from './report.mjs';
+import { sender } from './sender.mjs';
 
 const FILE = 'p2-standalone-99hz-steady', PROFILES = 10; // a request
 const EVERY_S = 5; // a host
@@ -30,13 +32,14 @@ async function stream(t, rate, seconds) {
   const hosts = Array.from({ length: (rate / PROFILES) * EVERY_S }, (_, i) => recorded(FILE, { 'k8s.node.name': `node-${i}` }));
   const between = (1000 * PROFILES) / rate, requests = (seconds * rate) / PROFILES;
   const began = performance.now(), wall = Date.now();
-  const running = new Set(), failures = [], took = [], memory = [];
+  const running = new Set(), failures = [], took = [], memory = [], { counts, send } = sender();
   let stored = 0, settledAt, before;
   for (let i = 0; i < requests; i++) {
     const due = i * between, wait = began + due - performance.now();
     if (wait > 0) await sleep(wait);
     const sentAt = performance.now();
-    const one = call(session, hosts[i % hosts.length].at(wall + due)).then((a) => {
+    const body = hosts[i % hosts.length].at(wall + due);
+    const one = send(() => call(session, body)).then((a) => {
       running.delete(one);
       took.push(performance.now() - sentAt);
       if (a.status === 0 && a.body.length === 5) stored += PROFILES;
@@ -54,7 +57,7 @@ async function stream(t, rate, seconds) {
   const elapsed = (performance.now() - began) / 1000, end = resident(server);
   const cpu = (cpuOf(server.child.pid) - before.cpu) / (stored - before.stored);
   const named = (what) => `OTLP over gRPC, ${count(rate)} profiles/s: ${what}`;
-  const of = { seconds, stored, memory, hosts: hosts.length, appended: await counter(server, 'epimetheus_ingested_profiles_total{result="ok"}') };
+  const of = { seconds, stored, memory, ...counts, hosts: hosts.length, appended: await counter(server, 'epimetheus_ingested_profiles_total{result="ok"}') };
   note(named('stored'), { ours: stored / elapsed, unit: 'profiles/s', of });
   note(named(`resident after ${SETTLED_S} s`), { ours: settledAt / MIB, unit: 'MiB' });
   note(named(`resident after ${seconds} s`), { ours: end / MIB, unit: 'MiB', of });
@@ -62,6 +65,7 @@ async function stream(t, rate, seconds) {
   took.sort((a, b) => a - b);
   note(named('request to its answer, p99'), { ours: took[Math.floor(took.length * 0.99)] / 1000, unit: 'seconds' });
   note(named('CPU of the server, 1,000 profiles'), { ours: 1000 * cpu, unit: 'seconds' });
+  note(named('sent again'), { ours: counts.refused, unit: 'requests', of: counts });
   await server.stop();
 }
 
@@ -94,29 +98,31 @@ function decodedByGo(gen, body) {
 /** CPU seconds of a process for one request, by rounds. Some clients send at once; each request is of a later time. */
 async function sentTo(t, url, pid, one) {
   const headers = { 'content-type': 'application/x-protobuf' };
-  const began = Date.now() - 3600e3, rounds = [], agent = connections(t);
+  const began = Date.now() - 3600e3, rounds = [];
+  const agent = connections(t), { counts, send } = sender();
   for (let i = 0, n = 0; i < ROUNDS; i++) {
     const before = cpuOf(pid);
     const end = n + REQUESTS;
     await Promise.all(Array.from({ length: CLIENTS }, async () => {
       while (n < end) {
-        const answer = await request(url, { method: 'POST', agent, headers, body: one.at(began + n++ * 2000) });
+        const body = one.at(began + n++ * 2000);
+        const answer = await send(() => request(url, { method: 'POST', agent, headers, body }));
         if (answer.status !== 200 || answer.body.length) throw new Error(`${answer.status} ${answer.body}`);
       }
     }));
     rounds.push((cpuOf(pid) - before) / REQUESTS);
   }
-  return rounds;
+  return { rounds, counts };
 }
 
 /** HTTP, decoding, storing, syncing. */
 async function storedOf(t, one) {
   const server = await startServer(t, { dir: emptyDirectory('push-otlp-data'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
-  const rounds = await sentTo(t, `${server.url}/v1development/profiles`, server.child.pid, one);
+  const sent = await sentTo(t, `${server.url}/v1development/profiles`, server.child.pid, one);
   const stored = await counter(server, 'epimetheus_ingested_profiles_total{result="ok"}');
   if (stored !== one.profiles * REQUESTS * ROUNDS) throw new Error(`${stored} profiles were stored`);
   await server.stop();
-  return rounds;
+  return sent;
 }
 
 /** The same of a program in Go that decodes a request and appends its body to a file. */
@@ -124,9 +130,9 @@ async function storedByGo(t, gen, one) {
   const program = spawn(gen, ['serve', join(emptyDirectory('push-otlp-go'), 'bodies')], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => program.kill());
   const [port] = await once(program.stdout, 'data');
-  const rounds = await sentTo(t, `http://127.0.0.1:${Number(port)}/`, program.pid, one);
+  const sent = await sentTo(t, `http://127.0.0.1:${Number(port)}/`, program.pid, one);
   program.kill();
-  return rounds;
+  return sent;
 }
 
 async function otlp(t) {
@@ -134,9 +140,10 @@ async function otlp(t) {
   const { body, samples } = otlpOfPprof(readFileSync(fleetFiles('fleet-cpu', 1, 1)[0]), 'shop');
   const small = recorded(FILE, { 'k8s.node.name': 'node-1' }), large = movable(body);
   for (const [what, one] of [[`${large.profiles} types of ${count(samples)} stacks`, large], [`${small.profiles} small profiles`, small]]) {
-    const of = { bytes: one.bytes, clients: CLIENTS }, ours = await storedOf(t, one);
-    note(`OTLP request of ${what}, stored (other: decoded by Go)`, { ours, theirs: decodedByGo(gen, one.at(Date.now())), unit: 'seconds', of });
-    note(`OTLP request of ${what}, stored (other: decoded and kept by Go)`, { ours, theirs: await storedByGo(t, gen, one), unit: 'seconds', of });
+    const { rounds, counts } = await storedOf(t, one), of = { bytes: one.bytes, clients: CLIENTS, ...counts };
+    note(`OTLP request of ${what}, stored (other: decoded by Go)`, { ours: rounds, theirs: decodedByGo(gen, one.at(Date.now())), unit: 'seconds', of });
+    const { rounds: theirs } = await storedByGo(t, gen, one);
+    note(`OTLP request of ${what}, stored (other: decoded and kept by Go)`, { ours: rounds, theirs, unit: 'seconds', of });
   }
 }
 
@@ -186,14 +193,15 @@ ${Array.from({ length: SENDERS }, (_, k) => one(k)).join('')}` });
 async function pushed(t, bodies) {
   const server = await startServer(t, { dir: emptyDirectory('push-v1'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
   const url = `${server.url}/push.v1.PusherService/Push`, headers = { 'content-type': 'application/proto' };
-  const agent = connections(t);
+  const agent = connections(t), { counts, send: sendUntilTaken } = sender();
   let going = true, failure;
   const send = async (k) => {
     for (let i = k; going; i++) {
       const began = Date.now();
       const labels = [label('__name__', 'bench'), label('service_name', 'bench'), label('pod', `pod-${k}`)];
       const sample = message(2, message(1, timed(bodies[i % bodies.length], began)));
-      const answer = await request(url, { method: 'POST', agent, headers, body: message(1, ...labels, sample) });
+      const body = message(1, ...labels, sample);
+      const answer = await sendUntilTaken(() => request(url, { method: 'POST', agent, headers, body }));
       if (answer.status !== 200) failure = `${answer.status} ${answer.body}`;
       await sleep(Math.max(0, 1000 - (Date.now() - began)));
     }
@@ -204,12 +212,14 @@ async function pushed(t, bodies) {
   await Promise.all(all);
   if (failure) throw new Error(failure);
   await server.stop();
-  return rounds;
+  return { rounds, counts };
 }
 
 async function beside(t) {
   const bodies = fleetFiles('fleet-cpu', 10, 10).map((f) => timeless(gunzipSync(readFileSync(f))));
-  note('CPU of a profile by push.v1 (other: scraped)', { ours: await pushed(t, bodies), theirs: await scraped(t, bodies), unit: 'seconds' });
+  const { rounds, counts } = await pushed(t, bodies);
+  note('CPU of a profile by push.v1 (other: scraped)', { ours: rounds, theirs: await scraped(t, bodies), unit: 'seconds', of: counts });
+  note('push.v1: sent again', { ours: counts.refused, unit: 'requests', of: counts });
 }
 
 export async function push(t) {

@@ -1,6 +1,7 @@
 // All targets of the bench. `note` is the name of a note and `section` the section that gives it; `section: null` means that
 // none measures it yet. The note's median is compared with `atLeast` or `atMost`; with unit 'x' it is the median of its ratio.
 // The name has the sizes that the target is for, so a run of other sizes neither reaches nor misses it.
+export const PROGRAM_MB = 18; // tests/e2e holds it too
 const TEN_TIMES = { unit: 'x', atLeast: 10 }; // google/pprof
 const TWICE = { unit: 'x', atMost: 2 };
 const ON_TIME = { unit: '%', atLeast: 99.9 };
@@ -113,5 +114,5 @@ export const targets = [
   { section: 'crowd', note: 'request beside 5000 half heads, p99', unit: 'ms', atMost: 200 },
   { section: 'crowd', note: 'request beside 2000 half TLS hellos, p99', unit: 'ms', atMost: 200 },
 
-  { section: 'binary', note: 'the server program', unit: 'MB', atMost: 15 },
+  { section: 'binary', note: 'the server program', unit: 'MB', atMost: PROGRAM_MB },
 ];

@@ -123,7 +123,7 @@ export function call(session, body, { path = EXPORT, plain = false, headers = {}
       if (h['grpc-status'] === undefined) return;
       answer.status = Number(h['grpc-status']);
       answer.message = decodeURIComponent(h['grpc-message'] ?? '');
-      answer.retry = h['grpc-status-details-bin'] !== undefined;
+      answer.details = h['grpc-status-details-bin'];
     };
     let req;
     try {

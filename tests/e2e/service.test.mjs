@@ -6,11 +6,12 @@ import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { api, build, epimetheus, epitool, execFileSync, finish, join, query, request, root, scratch, start, startServer, targets, until,
   writeFileSync } from './lib.mjs';
+import { PROGRAM_MB } from '../bench/targets.mjs';
 
 test('the programs are static and small', () => {
   for (const p of [epimetheus, epitool]) {
     assert.match(execFileSync('file', ['-L', p]).toString(), /static(ally|-pie) linked/);
-    assert.ok(statSync(p).size <= 18e6, `${p}: ${statSync(p).size} bytes`);
+    assert.ok(statSync(p).size <= PROGRAM_MB * 1e6, `${p}: ${statSync(p).size} bytes`);
   }
 });
 
