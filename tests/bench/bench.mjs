@@ -5,6 +5,7 @@ import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../e2e/lib.mjs';
 import { bucket } from './bucket.mjs';
+import { columns } from './columns.mjs';
 import { crowd } from './crowd.mjs';
 import { growth, grown } from './growth.mjs';
 import { kubernetes } from './kubernetes.mjs';
@@ -22,7 +23,8 @@ import { start } from './start.mjs';
 import { targets } from './targets.mjs';
 
 const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, pair, kubernetes, push, symbols,
-  bucket, start, growth, binary, scale, crowd };
+  bucket, start, growth, binary, scale, crowd,
+  columns };
 
 for (const t of targets) if (t.section !== null && !sections[t.section]) throw new Error(`targets.mjs: no section is called "${t.section}"`);
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);

@@ -25,6 +25,12 @@ const scraping = (fleet) => [
   { section: 'scrape', note: `${fleet}: CPU profiles refused`, unit: 'requests', atMost: 0 },
 ];
 
+const ahead = (store, ...notes) => notes.map((what) => (
+  { section: 'columns', note: `${store}, 12,000 profiles: ${what}`, unit: 'x', atLeast: 1 }));
+const COLUMNS = ['stored (other: decoded by Go)', 'bytes a sample', 'all bytes (other: without lines)', 'merge of 600, named JSON (other: ids)',
+  'sum over time by pod of 600', 'flat top 10, 24 h to any second', 'cum top 10, 24 h to any second', 'values of a label',
+  'stacks with one function, 24 h to any second'];
+
 export const targets = [
   { section: 'ingest', note: 'inflate and decode, recorded CPU, below 4 KB', unit: 'x', atLeast: 8 },
   { section: 'ingest', note: 'inflate and decode, recorded heap', ...TEN_TIMES },
@@ -113,6 +119,8 @@ export const targets = [
   { section: 'crowd', note: 'request beside 5000 silent connections, p99', unit: 'ms', atMost: 200 },
   { section: 'crowd', note: 'request beside 5000 half heads, p99', unit: 'ms', atMost: 200 },
   { section: 'crowd', note: 'request beside 2000 half TLS hellos, p99', unit: 'ms', atMost: 200 },
+
+  ...ahead('ClickHouse', ...COLUMNS), ...ahead('DuckDB', ...COLUMNS, 'bytes a sample (other: Parquet)'),
 
   { section: 'binary', note: 'the server program', unit: 'MB', atMost: PROGRAM_MB },
 ];
