@@ -13,7 +13,8 @@ import { bytesOf, cpuOf, data, emptyDirectory, env } from './common.mjs';
 import { count, note } from './report.mjs';
 
 const WINDOW_S = 7200, IN_WINDOW_S = 1200; // the profiles are in the middle of a window's first hour
-const CLIENTS = 16, STORE_ROUNDS = 3, ROUNDS = 7;
+const CLIENTS = 16;
+const rounds = () => env('BENCH_COLUMNS_ROUNDS', 7), storeRounds = () => Math.ceil(rounds() / 3);
 const ROUND_CPU = 0.2; // seconds: the clock of /proc/PID/stat ticks every 10 ms
 
 /* ---- a column store: a process ---- */
@@ -101,7 +102,7 @@ async function timed(server, q) {
 async function ask(server, stores, q, name, named) {
   await check(server, stores, q, name);
   const ours = [], theirs = stores.map(() => []);
-  for (let i = 0; i <= ROUNDS; i++) {
+  for (let i = 0; i <= rounds(); i++) {
     if (i === 1) for (const list of [ours, ...theirs]) list.length = 0; // the first round warms up
     ours.push(await timed(server, q));
     for (const [k, store] of stores.entries())
@@ -128,7 +129,7 @@ export async function columns(t) {
   const named = (store, what) => `${store.name}, ${count(list.length)} profiles: ${what}`;
   const ours = [], theirs = stores.map(() => []);
   let dir;
-  for (let i = 0; i < STORE_ROUNDS; i++) {
+  for (let i = 0; i < storeRounds(); i++) {
     dir = emptyDirectory('columns-data');
     ours.push((await storeIn(t, dir, list, start)) / thousands);
     for (const [k, store] of stores.entries()) theirs[k].push((await store.ask({ do: 'store', start })) / thousands);

@@ -47,17 +47,18 @@ export function header() {
 
 /**
  * ours, theirs: a number or rounds of it. faster: more is better. of: what the figure stands on, for the file. What it
- * has to reach is in targets.mjs, under this name; so a name is used once.
+ * has to reach is in targets.mjs, under this name; so a name is used once. error: standard error of ours.
  */
-export function note(what, { ours, theirs, unit, faster = false, of }) {
+export function note(what, { ours, theirs, unit, faster = false, of, error }) {
   if (results.some((r) => r.what === what)) throw new Error(`two notes are called "${what}"`);
-  const result = { section, what, unit, ours: spread(ours), of };
+  const result = { section, what, unit, ours: spread(ours), of, ...(error === undefined ? {} : { error }) };
   if (theirs !== undefined) {
     result.theirs = spread(theirs);
     result.ratio = ratios(result.ours, result.theirs, faster);
   }
   results.push(result);
-  console.log(row([what, number(result.ours.median), number(result.theirs?.median), result.ratio ? extremes(result.ratio) : '',
+  const beside = result.ratio ? extremes(result.ratio) : error === undefined ? '' : `+- ${number(error)}`;
+  console.log(row([what, number(result.ours.median), number(result.theirs?.median), beside,
     ` ${unit}`], NOTE_WIDTHS));
 }
 
@@ -89,6 +90,8 @@ export function judge(targets, notes, sections) {
     const found = notes.find((r) => r.section === target.section && r.what === target.note && r.ours);
     const measured = target.unit === 'x' ? found?.ratio : found?.unit === target.unit ? found.ours : undefined;
     if (!measured) return { ...target, verdict: 'not measured', why: missing(target, notes, sections) };
+    if (target.errorAtMost !== undefined && !(found.error <= target.errorAtMost))
+      return { ...target, verdict: 'not measured', why: `cannot tell: the error is ${number(found.error)}` };
     const limit = target.atLeast ?? target.atMost;
     const reached = target.atLeast !== undefined ? measured.median >= limit : measured.median <= limit;
     return { ...target, measured, of: limit ? measured.median / limit : undefined, verdict: reached ? 'reached' : 'missed' };

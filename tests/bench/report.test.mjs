@@ -82,3 +82,14 @@ test('targets: one limit each, a unit, and a name of their own', () => {
     assert.ok(t.unit && t.section !== undefined, t.note);
   }
 });
+
+test('judge: a figure with a large error reaches nothing and misses nothing', () => {
+  const target = { section: 'memory', note: 'growth', unit: 'MiB', atMost: 0.02, errorAtMost: 0.02 };
+  const judged = (error, median) => judge([target], [{ section: 'memory', what: 'growth', unit: 'MiB', error, ours: one(median) }], done('memory'))[0];
+  assert.equal(judged(0.01, 0.015).verdict, 'reached');
+  assert.equal(judged(0.01, 0.5).verdict, 'missed');
+  for (const [error, text] of [[0.03, '0.03000'], [NaN, 'NaN'], [undefined, '']]) {
+    const { verdict, why } = judged(error, 0.5);
+    assert.deepEqual([verdict, why.trim()], ['not measured', `cannot tell: the error is ${text}`.trim()]);
+  }
+});

@@ -1,4 +1,4 @@
-// How a cost grows with a size: sizes to measure, the exponent, and the table.
+// How a cost grows with a size: sizes to measure, the exponent, and the table. How a level moves in time.
 import { count, number, row } from './report.mjs';
 
 const WORSE = 0.15; // above the exponent that is expected
@@ -23,6 +23,24 @@ export function slope(all) {
   const mx = mean(x), my = mean(y);
   const over = x.reduce((sum, v, i) => sum + (v - mx) * (y[i] - my), 0), under = x.reduce((sum, v) => sum + (v - mx) ** 2, 0);
   return over / under;
+}
+
+/**
+ * The line through measurements in the order in which they were taken, [[x, y]...], by least squares: its slope and the standard
+ * error of that. What is left over is mostly like what was left over just before (memory goes up in steps), so there is less to learn
+ * from n points than from n independent ones: the error is widened by the correlation of neighbours. NaN: fewer than four points.
+ */
+export function trend(points) {
+  const n = points.length;
+  if (n < 4) return { slope: NaN, error: NaN };
+  const mx = points.reduce((sum, [x]) => sum + x, 0) / n, my = points.reduce((sum, [, y]) => sum + y, 0) / n;
+  const under = points.reduce((sum, [x]) => sum + (x - mx) ** 2, 0);
+  const by = points.reduce((sum, [x, y]) => sum + (x - mx) * (y - my), 0) / under;
+  const left = points.map(([x, y]) => y - my - by * (x - mx));
+  const squares = left.reduce((sum, r) => sum + r * r, 0);
+  const neighbours = left.slice(1).reduce((sum, r, i) => sum + r * left[i], 0);
+  const same = squares ? Math.min(Math.max(neighbours / squares, 0), 1 - 1 / n) : 0;
+  return { slope: by, error: Math.sqrt((squares / (n - 2) / under) * ((1 + same) / (1 - same))) };
 }
 
 /** A cost at each size, [[size, cost]...]: its exponent, that of the last step alone, and whether it grows faster than expected. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { growthLines, growthOf, sizes, slope } from './slope.mjs';
+import { growthLines, growthOf, sizes, slope, trend } from './slope.mjs';
 
 const near = (is, want) => assert.ok(Math.abs(is - want) < 1e-9, `${is}, want ${want}`);
 const power = (exponent, ...list) => list.map((n) => [n, 3 * n ** exponent]);
@@ -51,4 +51,36 @@ test('growth: the table', () => {
     'selector, ms | 1.000 | 10.00 | 1.00 | 1.00 | <= 0 | GROWS FASTER',
     'merge, ms | 1.000 | 10.00 | 1.00 | 1.00 | <= 1',
     'start, ms | 5.000 | - | - | <= 1']);
+});
+
+/** Numbers between -0.5 and 0.5 that are the same in each run. */
+function draws(seed) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return (state >>> 8) / 2 ** 24 - 0.5;
+  };
+}
+
+test('trend: a line as it is, and the textbook error of one', () => {
+  const line = trend([[0, 1], [1, 3], [2, 5], [3, 7]]);
+  near(line.slope, 2);
+  near(line.error, 0);
+  const bent = trend([[1, 1], [2, 2], [3, 2], [4, 3], [5, 3]]); // left over: -0.2 0.3 -0.2 0.3 -0.2, no neighbours alike
+  near(bent.slope, 0.5);
+  near(bent.error, Math.sqrt(0.3 / 3 / 10));
+  assert.ok(Number.isNaN(trend([[0, 1], [1, 2], [2, 3]]).slope));
+});
+
+test('trend: the true slope is within twice the error, with steps too', () => {
+  for (const kept of [0, 0.9]) {
+    let within = 0;
+    for (let seed = 1; seed <= 200; seed++) {
+      const draw = draws(seed);
+      let level = 0;
+      const { slope: by, error } = trend(Array.from({ length: 200 }, (_, x) => [x, 0.3 * x + (level = kept * level + draw())]));
+      if (Math.abs(by - 0.3) < 2 * error) within++;
+    }
+    assert.ok(within >= 170, `${within} of 200 with ${kept} kept`);
+  }
 });

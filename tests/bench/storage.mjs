@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { epimetheus, query, request, start } from '../e2e/lib.mjs';
 import { emptyDirectory, env, fleet, forgetPages, linked, lines, madeDirectory, tsdbBench } from './common.mjs';
 import { count, note } from './report.mjs';
+import { trend } from './slope.mjs';
 
 const DAY = 86400;
 const SCALE = 100; // services
@@ -51,15 +52,20 @@ export function long() {
 
 /** All five kinds of many targets, scrape after scrape; the generator's own memory is taken away. */
 export function memory() {
-  const targets = env('BENCH_TARGETS', 1000), scrapes = env('BENCH_SCRAPES', 24);
-  const [p] = lines(fleet, ['push', `--data=${emptyDirectory('memory')}`, `--service=${Math.ceil(targets / 10)}`, '--pods=10',
-    `--scrapes=${scrapes}`, '--every=0', '--json']);
+  const targets = env('BENCH_TARGETS', 1000), scrapes = env('BENCH_SCRAPES', 120);
+  const all = lines(fleet, ['push', `--data=${emptyDirectory('memory')}`, `--service=${Math.ceil(targets / 10)}`, '--pods=10',
+    `--scrapes=${scrapes}`, '--every=0', '--json', '--each']);
+  const p = all.at(-1), each = all.filter((m) => m.name === 'scrape').slice(Math.floor(scrapes / 4)); // the first quarter fills caches
   if (p.failed) throw new Error(`${p.failed} profiles were not stored`);
   const what = `${count(p.targets)} targets x ${p.kinds} profiles`;
   note(`resident, ${what}`, { ours: p.resident_mib - p.before_mib, unit: 'MiB', of: p });
-  note(`growth a scrape, ${what}`, { ours: (p.resident_mib - p.half_mib) / (scrapes / 2), unit: 'MiB' }); // the second half
-  for (const [what, ours] of [['symbols', p.symbol_mib], ['delta bases', p.delta_mib], ['index', p.index_mib]]) {
-    note(`of it ${what}`, { ours, unit: 'MiB' });
+  const grown = (part) => trend(each.map((m) => [m.scrape, m[part]]));
+  const whole = grown('resident_mib');
+  note(`growth a scrape, ${what}`, { ours: whole.slope, error: whole.error, unit: 'MiB', of: { each } });
+  for (const [what, part] of [['symbols', 'symbol_mib'], ['delta bases', 'delta_mib'], ['index', 'index_mib']]) {
+    const { slope, error } = grown(part);
+    note(`of it ${what}`, { ours: p[part], unit: 'MiB' });
+    note(`growth a scrape, ${what}`, { ours: slope, error, unit: 'MiB' });
   }
 }
 

@@ -32,6 +32,7 @@ struct pushing {
 	double opened_cpu; /* of the process, when the database was opened */
 	double half_mib, half_cpu; /* after half of the scrapes: resident, CPU of storing them */
 	bool unique; /* no two pods have the same instance */
+	bool each; /* a line of JSON after each scrape */
 };
 
 static double cpu_seconds(clockid_t clock)
@@ -162,6 +163,17 @@ static void report(struct pushing *p, uint64_t scrape, double began)
 		(double)s.index_bytes / (1 << 20), (double)s.disk_bytes / (1 << 20));
 }
 
+static void report_scrape(struct pushing *p, uint64_t scrape)
+{
+	struct db_status s;
+
+	db_status(p->db, &s);
+	printf("{\"name\":\"scrape\",\"scrape\":%" PRIu64 ",\"resident_mib\":%.3f,\"symbol_mib\":%.3f,"
+		   "\"delta_mib\":%.3f,\"index_mib\":%.3f}\n",
+		scrape, resident_mib(), (double)s.symbol_bytes / (1 << 20),
+		(double)s.delta_bytes / (1 << 20), (double)s.index_bytes / (1 << 20));
+}
+
 static enum err_code push_all(struct pushing *p, struct err *err)
 {
 	double began = seconds();
@@ -177,6 +189,8 @@ static enum err_code push_all(struct pushing *p, struct err *err)
 			p->half_mib = resident_mib();
 			p->half_cpu = storing_cpu(p);
 		}
+		if (p->each)
+			report_scrape(p, k + 1);
 		if (k == p->scrapes - 1 || (p->every && (k + 1) % p->every == 0))
 			report(p, k + 1, began);
 	}
@@ -236,6 +250,7 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 		{ "kinds", FLAG_UINT, &p.kinds, "5",
 			"So many of: CPU, heap, goroutine, mutex, block." },
 		{ "json", FLAG_BOOL, &json, "false", "A line of JSON at the end." },
+		{ "each", FLAG_BOOL, &p.each, "false", "A line of JSON after each scrape: memory." },
 		{ "unique", FLAG_BOOL, &p.unique, "false",
 			"Instances of different services have different names: svc007-pod3." },
 		{ "kill", FLAG_BOOL, &killed, "false",
