@@ -2,7 +2,7 @@
 #include <zstd.h>
 
 #include "base/gzip/gzip.h"
-#include "web/http/coding.h"
+#include "web/http/http.h"
 
 /*
  * The weight of a coding, in thousandths: 1000 without one; -1: it is not in the list. What is no

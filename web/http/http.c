@@ -1,5 +1,4 @@
 #include "web/http/http.h"
-#include "web/http/coding.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

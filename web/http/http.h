@@ -69,7 +69,7 @@ enum http_admission {
 struct intake;
 struct route;
 
-enum http_coding { HTTP_PLAIN, HTTP_GZIP, HTTP_ZSTD }; /* of an answer: coding.h */
+enum http_coding { HTTP_PLAIN, HTTP_GZIP, HTTP_ZSTD }; /* of an answer */
 
 struct http_in {
 	enum http_method method;
@@ -145,6 +145,20 @@ void http_keep_header(struct http_in *in, struct str name, struct str value); /*
 struct str http_kept_header(const struct http_in *in, struct str name, size_t *times);
 /* True if the client accepts gzip, by its Accept-Encoding. */
 bool http_takes_gzip(const struct http_in *in);
+/*
+ * The coding of an answer: the one with the highest weight, zstd of two that are equal (RFC 9110).
+ * "*" is none. Both are at their fastest levels: JSON of a flame graph still shrinks to a quarter.
+ * zstd takes 0.75 ms for gzip's 0.86 and as many bytes; of a megabyte of JSON half the time and two
+ * thirds of the bytes. Its windows have 512 KiB, of 8 MiB that clients take (RFC 9659).
+ */
+enum http_coding http_coding_of(const struct http_in *in);
+/* Adds the headers of a body in this coding. */
+void http_add_coding(struct http_out *out, enum http_coding coding);
+/* Appends all of an answer in a coding that is not HTTP_PLAIN. */
+#define CODING_GZIP_LEVEL 1
+#define CODING_ZSTD_LEVEL 1
+MUST_CHECK enum err_code coding_add(
+	enum http_coding coding, struct str raw, struct buf *out, struct err *err);
 
 void http_add_header(struct http_out *out, const char *name, struct str value);
 /* Adds it unless there is one of that name already; case does not count. */

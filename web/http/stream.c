@@ -6,7 +6,6 @@
 #include <zstd.h>
 
 #include "base/clock.h"
-#include "web/http/coding.h"
 
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip, not zlib */
 #define GZIP_MEMORY_LEVEL 8

@@ -8,7 +8,6 @@
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "base/regex.h"
-#include "web/http/coding.h"
 #include "web/http/form.h"
 #include "web/router/audit.h"
 #include "web/router/envelope.h"

@@ -2,7 +2,7 @@
 #include <zstd.h>
 
 #include "tests/check.h"
-#include "web/http/coding.h"
+#include "web/http/http.h"
 
 TEST(the_coding_is_the_one_with_the_highest_weight)
 {
