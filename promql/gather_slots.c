@@ -229,7 +229,7 @@ static bool gather_slots_are_amounts(const struct gathering *g)
 }
 
 /* A bundle: head windows are read once for all of it. */
-static enum err_code gather_slots_sum_bundle(struct gathering *g, struct gather_slots_piece *v,
+static enum err_code gather_slots_sum_bundle(struct gathering *g, struct gather_slots_piece *pieces,
 	size_t n, struct db_querier *q, struct arena *a, struct err *err)
 {
 	struct db_sum_of of[BUNDLE_MAX];
@@ -237,14 +237,15 @@ static enum err_code gather_slots_sum_bundle(struct gathering *g, struct gather_
 
 	assert(n <= BUNDLE_MAX);
 	for (size_t i = 0; i < n && !rc; i++) {
-		rc = gather_slots_open_sums(g, v[i].slot, &v[i].sums, err);
-		of[i] = (struct db_sum_of){ v[i].slot->series, v[i].slot->series_n, v[i].slot->type,
-			v[i].min_ns, v[i].max_ns, v[i].sums.functions, v[i].sums.acc, &v[i].sums.stats };
+		rc = gather_slots_open_sums(g, pieces[i].slot, &pieces[i].sums, err);
+		of[i] = (struct db_sum_of){ pieces[i].slot->series, pieces[i].slot->series_n,
+			pieces[i].slot->type, pieces[i].min_ns, pieces[i].max_ns, pieces[i].sums.functions,
+			pieces[i].sums.acc, &pieces[i].sums.stats };
 	}
 	if (!rc)
 		rc = db_sum_together(q, of, n, a, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = gather_slots_charge(g, &v[i].sums, err);
+		rc = gather_slots_charge(g, &pieces[i].sums, err);
 	return rc;
 }
 

@@ -292,7 +292,7 @@ struct db_sum_of {
 /* The same as all of them one after the other, but rows of head windows are read once for all, in
  * the order in which they are stored. After an error none of the sums is of use. */
 MUST_CHECK enum err_code db_sum_together(
-	struct db_querier *q, const struct db_sum_of *v, size_t n, struct arena *a, struct err *err);
+	struct db_querier *q, const struct db_sum_of *sums, size_t n, struct arena *a, struct err *err);
 
 /*
  * Estimates what a sum would read from counts and indexes; nothing is decoded. A head window knows

@@ -140,30 +140,31 @@ struct sum_heads_walk {
 
 /* Damage is a warning. */
 static enum err_code sum_heads_note(
-	const struct sum_heads_walk *w, enum err_code rc, const struct err *why, struct err *err)
+	const struct sum_heads_walk *walk, enum err_code rc, const struct err *why, struct err *err)
 {
 	if (rc == ERR_CORRUPT)
-		querier_warn(w->t->q, w->s, why);
+		querier_warn(walk->t->q, walk->s, why);
 	return rc && rc != ERR_CORRUPT ? err_copy(err, why) : ERR_OK;
 }
 
 /* *all: the window has no other chunks. */
-static enum err_code sum_heads_add_kept(struct sum_heads_walk *w, bool *all, struct err *err)
+static enum err_code sum_heads_add_kept(struct sum_heads_walk *walk, bool *all, struct err *err)
 {
-	struct sum_heads *h = sum_heads_at(w->place, w->at_ns), *before = NULL;
+	struct sum_heads *h = sum_heads_at(walk->place, walk->at_ns), *before = NULL;
 	enum err_code rc = ERR_OK;
 	struct err why;
 
-	for (; h && h != before && !rc && !*all; h = sum_heads_at(w->place, w->at_ns)) {
-		if (w->at_ns < h->last_ns) {
+	for (; h && h != before && !rc && !*all; h = sum_heads_at(walk->place, walk->at_ns)) {
+		if (walk->at_ns < h->last_ns) {
 			const struct sum_chunk_heads heads = { h->rows, sum_heads_totals(h), h->rows_n,
 				h->columns_n, h->interval_ns };
 
-			rc = sum_chunk_heads(w->t, w->s, w->id, &heads, w->min_ns, w->max_ns, &why);
-			rc = sum_heads_note(w, rc, &why, err);
-			w->at_ns = h->last_ns;
+			rc = sum_chunk_heads(
+				walk->t, walk->s, walk->id, &heads, walk->min_ns, walk->max_ns, &why);
+			rc = sum_heads_note(walk, rc, &why, err);
+			walk->at_ns = h->last_ns;
 		}
-		*all = w->max_ns < h->next_ns;
+		*all = walk->max_ns < h->next_ns;
 		before = h;
 	}
 	return rc;
@@ -171,69 +172,70 @@ static enum err_code sum_heads_add_kept(struct sum_heads_walk *w, bool *all, str
 
 /* A chunk of the block; *made: its heads, to be kept when it is known where the next one begins. */
 static enum err_code sum_heads_add_chunk(
-	struct sum_heads_walk *w, struct str bytes, struct sum_heads **made, struct err *err)
+	struct sum_heads_walk *walk, struct str bytes, struct sum_heads **made, struct err *err)
 {
-	struct sum_scratch *x = w->t->x;
+	struct sum_scratch *x = walk->t->x;
 	enum err_code rc;
 
-	if (!w->keeps) {
-		if ((rc = sum_chunk(w->t, w->s, w->id, bytes, w->min_ns, w->max_ns, err)))
+	if (!walk->keeps) {
+		if ((rc = sum_chunk(walk->t, walk->s, walk->id, bytes, walk->min_ns, walk->max_ns, err)))
 			return rc;
 	} else {
 		if (!x->chunk && !(x->chunk = chunk_open()))
 			return err_nomem(err, "sum");
 		if ((rc = chunk_parse(x->chunk, bytes, err)))
 			return rc;
-		*made = sum_heads_make(w->t, w->place, w->at_ns, x->chunk);
-		if ((rc = sum_chunk_heads(w->t, w->s, w->id, NULL, w->min_ns, w->max_ns, err)))
+		*made = sum_heads_make(walk->t, walk->place, walk->at_ns, x->chunk);
+		if ((rc = sum_chunk_heads(
+				 walk->t, walk->s, walk->id, NULL, walk->min_ns, walk->max_ns, err)))
 			return rc;
 	}
 	if (chunk_rows_n(x->chunk))
-		w->last_ns = chunk_rows(x->chunk)[chunk_rows_n(x->chunk) - 1].ts_ns;
+		walk->last_ns = chunk_rows(x->chunk)[chunk_rows_n(x->chunk) - 1].ts_ns;
 	return ERR_OK;
 }
 
 /* The chunks that end after at_ns. */
-static enum err_code sum_heads_add_read(struct sum_heads_walk *w, struct err *err)
+static enum err_code sum_heads_add_read(struct sum_heads_walk *walk, struct err *err)
 {
-	struct block_chunks *it = querier_chunks(w->s, err);
+	struct block_chunks *it = querier_chunks(walk->s, err);
 	struct sum_heads *made = NULL;
-	int64_t from = w->at_ns, first;
+	int64_t from = walk->at_ns, first;
 	enum err_code rc;
 	struct str bytes;
 	struct err why;
 
 	if (!it)
 		return err_nomem(err, "sum");
-	w->last_ns = w->max_ns;
+	walk->last_ns = walk->max_ns;
 	/* Behind max_ns if chunks overlap: then one that ends later may begin in the window. */
-	block_chunks_seek(it, w->id, from, from < w->max_ns ? w->max_ns : from + 1);
+	block_chunks_seek(it, walk->id, from, from < walk->max_ns ? walk->max_ns : from + 1);
 	while ((rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
 		if (!rc) {
-			sum_heads_keep(w->t, made, first);
+			sum_heads_keep(walk->t, made, first);
 			made = NULL;
-			if (!(rc = sum_canceled(w->t, &why)))
-				rc = sum_heads_add_chunk(w, bytes, &made, &why);
+			if (!(rc = sum_canceled(walk->t, &why)))
+				rc = sum_heads_add_chunk(walk, bytes, &made, &why);
 		}
 		if (rc == ERR_CORRUPT) {
 			free(made);
 			made = NULL;
-			w->keeps = false;
+			walk->keeps = false;
 		}
-		if ((rc = sum_heads_note(w, rc, &why, err)))
+		if ((rc = sum_heads_note(walk, rc, &why, err)))
 			break;
 		if (made)
-			w->at_ns = made->last_ns;
+			walk->at_ns = made->last_ns;
 		else
-			w->keeps = false; /* what follows is not known from here on */
+			walk->keeps = false; /* what follows is not known from here on */
 	}
 	if (rc != ERR_NOT_FOUND) {
 		free(made);
 		return rc;
 	}
-	if (!made && w->keeps)
-		made = sum_heads_make(w->t, w->place, from, NULL);
-	sum_heads_keep(w->t, made, first);
+	if (!made && walk->keeps)
+		made = sum_heads_make(walk->t, walk->place, from, NULL);
+	sum_heads_keep(walk->t, made, first);
 	return ERR_OK;
 }
 

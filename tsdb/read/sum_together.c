@@ -39,34 +39,34 @@ static int sum_together_cmp(const void *a, const void *b)
 }
 
 /* Appends what a sum has in a source; sources are asked for as they ascend. */
-static bool sum_together_list(struct sum_together *w, uint32_t sum, uint32_t source)
+static bool sum_together_list(struct sum_together *all, uint32_t sum, uint32_t source)
 {
-	const struct db_sum_of *of = &w->of[sum];
+	const struct db_sum_of *of = &all->of[sum];
 
 	for (size_t i = 0; i < of->n; i++) {
 		const struct db_series *s = of->series[i];
-		size_t at = w->v[sum].at[i];
+		size_t at = all->v[sum].at[i];
 
 		for (; at < s->places_n && s->places[at].source <= source; at++) {
 			if (s->places[at].source < source)
 				continue;
-			if (!array_room(&w->order, w->order_n, 1, &w->order_cap))
+			if (!array_room(&all->order, all->order_n, 1, &all->order_cap))
 				return false;
-			w->order[w->order_n++] = (struct sum_together_series){ s->places[at].id, sum };
+			all->order[all->order_n++] = (struct sum_together_series){ s->places[at].id, sum };
 		}
-		w->v[sum].at[i] = at;
+		all->v[sum].at[i] = at;
 	}
 	return true;
 }
 
-static void sum_together_sort(struct sum_together *w)
+static void sum_together_sort(struct sum_together *all)
 {
 	bool sorted = true;
 
-	for (size_t i = 1; i < w->order_n && sorted; i++)
-		sorted = w->order[i - 1].id <= w->order[i].id;
+	for (size_t i = 1; i < all->order_n && sorted; i++)
+		sorted = all->order[i - 1].id <= all->order[i].id;
 	if (!sorted)
-		qsort(w->order, w->order_n, sizeof(*w->order), sum_together_cmp);
+		qsort(all->order, all->order_n, sizeof(*all->order), sum_together_cmp);
 }
 
 static bool sum_together_touches(const struct sum_together_one *one, const struct querier_source *s)
@@ -75,71 +75,71 @@ static bool sum_together_touches(const struct sum_together_one *one, const struc
 }
 
 static enum err_code sum_together_window(
-	struct sum_together *w, struct querier_source *s, struct err *err)
+	struct sum_together *all, struct querier_source *s, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	sum_together_sort(w);
-	for (size_t i = 0; i < w->order_n && !rc; i++) {
-		struct sum_together_one *one = &w->v[w->order[i].sum];
+	sum_together_sort(all);
+	for (size_t i = 0; i < all->order_n && !rc; i++) {
+		struct sum_together_one *one = &all->v[all->order[i].sum];
 
 		if (i % 64 || !(rc = sum_canceled(&one->t, err)))
-			rc = sum_window(&one->t, s, w->order[i].id, one->min_ns, one->max_ns, err);
+			rc = sum_window(&one->t, s, all->order[i].id, one->min_ns, one->max_ns, err);
 	}
 	return rc;
 }
 
 /* What one sum has in a block. */
-static enum err_code sum_together_block(
-	struct sum_together *w, struct sum_together_one *one, struct querier_source *s, struct err *err)
+static enum err_code sum_together_block(struct sum_together *all, struct sum_together_one *one,
+	struct querier_source *s, struct err *err)
 {
 	struct sum_scratch *x = one->t.x;
 	enum err_code rc;
 
-	if (!w->order_n)
+	if (!all->order_n)
 		return ERR_OK;
-	sum_together_sort(w);
-	if (!array_room(&x->ids, 0, w->order_n, &x->ids_cap))
+	sum_together_sort(all);
+	if (!array_room(&x->ids, 0, all->order_n, &x->ids_cap))
 		return err_nomem(err, "sum");
-	for (size_t i = 0; i < w->order_n; i++)
-		x->ids[i] = w->order[i].id;
+	for (size_t i = 0; i < all->order_n; i++)
+		x->ids[i] = all->order[i].id;
 	if ((rc = sum_canceled(&one->t, err)))
 		return rc;
-	return sum_block(&one->t, s, x->ids, w->order_n, one->min_ns, one->max_ns, err);
+	return sum_block(&one->t, s, x->ids, all->order_n, one->min_ns, one->max_ns, err);
 }
 
-static enum err_code sum_together_source(struct sum_together *w, uint32_t source, struct err *err)
+static enum err_code sum_together_source(struct sum_together *all, uint32_t source, struct err *err)
 {
-	struct querier_source *s = &w->q->sources[source];
+	struct querier_source *s = &all->q->sources[source];
 	enum err_code rc = ERR_OK;
 
-	w->order_n = 0;
-	for (uint32_t i = 0; i < w->n && !rc; i++) {
-		struct sum_together_one *one = &w->v[i];
+	all->order_n = 0;
+	for (uint32_t i = 0; i < all->n && !rc; i++) {
+		struct sum_together_one *one = &all->v[i];
 
 		if (!sum_together_touches(one, s))
 			continue;
-		if (!sum_together_list(w, i, source))
+		if (!sum_together_list(all, i, source))
 			return err_nomem(err, "sum");
 		sum_begin_source(&one->t, s);
 		if (!s->b)
 			continue;
-		rc = sum_together_block(w, one, s, err);
-		w->order_n = 0;
+		rc = sum_together_block(all, one, s, err);
+		all->order_n = 0;
 	}
-	return rc || s->b ? rc : sum_together_window(w, s, err);
+	return rc || s->b ? rc : sum_together_window(all, s, err);
 }
 
-static enum err_code sum_together_run(struct sum_together *w, struct arena *a, struct err *err)
+static enum err_code sum_together_run(struct sum_together *all, struct arena *a, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < w->n && !rc; i++) {
-		const struct db_sum_of *of = &w->of[i];
-		struct sum_together_one *one = &w->v[i];
+	for (size_t i = 0; i < all->n && !rc; i++) {
+		const struct db_sum_of *of = &all->of[i];
+		struct sum_together_one *one = &all->v[i];
 
 		assert(of->type->delta);
-		one->t = (struct summing){ .q = w->q,
+		one->t = (struct summing){ .q = all->q,
 			.type = of->type,
 			.acc = of->acc,
 			.functions = of->functions,
@@ -155,18 +155,18 @@ static enum err_code sum_together_run(struct sum_together *w, struct arena *a, s
 		if (!rc)
 			rc = sum_enter(&one->t, err);
 	}
-	for (uint32_t source = 0; source < w->q->sources_n && !rc; source++)
-		rc = sum_together_source(w, source, err);
-	for (size_t i = 0; i < w->n && !rc; i++)
-		if (w->of[i].n && w->v[i].min_ns < w->v[i].max_ns)
-			rc = sum_end(&w->v[i].t, w->of[i].series, err);
+	for (uint32_t source = 0; source < all->q->sources_n && !rc; source++)
+		rc = sum_together_source(all, source, err);
+	for (size_t i = 0; i < all->n && !rc; i++)
+		if (all->of[i].n && all->v[i].min_ns < all->v[i].max_ns)
+			rc = sum_end(&all->v[i].t, all->of[i].series, err);
 	return rc;
 }
 
 enum err_code db_sum_together(
-	struct db_querier *q, const struct db_sum_of *v, size_t n, struct arena *a, struct err *err)
+	struct db_querier *q, const struct db_sum_of *sums, size_t n, struct arena *a, struct err *err)
 {
-	struct sum_together w = { .q = q, .of = v, .n = n };
+	struct sum_together w = { .q = q, .of = sums, .n = n };
 	enum err_code rc;
 
 	if (!(w.v = calloc(n + 1, sizeof(*w.v))))
