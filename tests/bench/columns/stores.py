@@ -29,10 +29,6 @@ def cpu():
     return use.ru_utime + use.ru_stime
 
 
-def bytes_of(path):
-    return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names)
-
-
 class Input:
     """Columns of all samples, in the order of scrapes; stacks, by id."""
 
