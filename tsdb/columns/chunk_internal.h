@@ -249,7 +249,7 @@ struct part_cells {
 };
 
 /* Sums of all keys in a range of rows, from streams (chunk_part.c, chunk_lanes.c). */
-struct part {
+struct chunk_part {
 	struct column_reader *r;
 	struct bounds rows;
 	struct part_cells *cells; /* of each key */
@@ -265,7 +265,7 @@ static inline struct bounds chunk_part_asked(struct bounds of, enum range range)
 }
 
 static inline __attribute__((always_inline)) void chunk_part_put_cells(
-	struct part *p, uint32_t key, uint32_t count, struct bounds cells, enum range range)
+	struct chunk_part *p, uint32_t key, uint32_t count, struct bounds cells, enum range range)
 {
 	uint32_t first = range == RANGE_HEAD ? 0 : cells.first;
 	uint32_t end = range == RANGE_HEAD ? cells.first : range == RANGE_TAIL ? count : cells.end;
@@ -275,15 +275,16 @@ static inline __attribute__((always_inline)) void chunk_part_put_cells(
 }
 
 /* Sort the keys; and the cells of keys that are in all rows, or in none. */
-void chunk_part_order_places(struct part *p);
-void chunk_part_order_values(struct part *p);
+void chunk_part_order_places(struct chunk_part *p);
+void chunk_part_order_values(struct chunk_part *p);
 /* The i-th key of the order; false: corrupt. */
-bool chunk_part_find_key(
-	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range);
-bool chunk_part_sum_key(struct part *p, struct chunk_streams *s, uint32_t i, enum range range);
+bool chunk_part_find_key(struct chunk_part *p, struct chunk_streams *s, uint32_t i,
+	struct bounds asked, enum range range);
+bool chunk_part_sum_key(
+	struct chunk_part *p, struct chunk_streams *s, uint32_t i, enum range range);
 
 bool chunk_lanes_are_there(void);
-bool chunk_lanes_sum(struct part *p); /* false: corrupt */
+bool chunk_lanes_sum(struct chunk_part *p); /* false: corrupt */
 
 /* True if all was there and was read to its end. */
 bool column_reader_done(const struct column_reader *r);

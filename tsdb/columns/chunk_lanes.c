@@ -38,10 +38,10 @@ LANES_INLINE __m256i chunk_lanes_load(const unsigned char *base, const size_t *a
 }
 
 /* The exponent of numbers above 0 and below 2^24, or of 2^31, which becomes more than 255. */
-LANES_INLINE __m256i chunk_lanes_exponent(__m256i v)
+LANES_INLINE __m256i chunk_lanes_exponent(__m256i numbers)
 {
-	return _mm256_sub_epi64(
-		_mm256_srli_epi64(_mm256_castps_si256(_mm256_cvtepi32_ps(v)), 23), _mm256_set1_epi64x(127));
+	return _mm256_sub_epi64(_mm256_srli_epi64(_mm256_castps_si256(_mm256_cvtepi32_ps(numbers)), 23),
+		_mm256_set1_epi64x(127));
 }
 
 /* What one place or gap, the i-th, adds to the count before a bound. */
@@ -140,8 +140,8 @@ LANES_INLINE bool chunk_lanes_count(struct chunk_streams *s, unsigned stream,
 }
 
 /* Of keys that all have the same number of cells, as most neighbours have. */
-LANES_INLINE bool chunk_lanes_find(
-	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range)
+LANES_INLINE bool chunk_lanes_find(struct chunk_part *p, struct chunk_streams *s, uint32_t i,
+	struct bounds asked, enum range range)
 {
 	const uint32_t *keys = p->r->streams->key_order.keys + i;
 	uint32_t n = p->r->rows_n, count = p->r->n.counts[keys[0]];
@@ -184,8 +184,8 @@ LANES_INLINE bool chunk_lanes_find(
 }
 
 /* Of keys with different numbers. */
-LANES_INLINE bool chunk_lanes_find_mixed(
-	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range)
+LANES_INLINE bool chunk_lanes_find_mixed(struct chunk_part *p, struct chunk_streams *s, uint32_t i,
+	struct bounds asked, enum range range)
 {
 	const uint32_t *keys = p->r->streams->key_order.keys + i, n = p->r->rows_n;
 	struct chunk_lanes l = { .n = _mm256_set1_epi64x(n),
@@ -219,7 +219,7 @@ LANES_INLINE bool chunk_lanes_find_mixed(
 }
 
 /* Values of keys that are all coded as stars, or all as bars. */
-LANES_INLINE bool chunk_lanes_sum_kind(struct part *p, struct chunk_streams *s, uint32_t i,
+LANES_INLINE bool chunk_lanes_sum_kind(struct chunk_part *p, struct chunk_streams *s, uint32_t i,
 	enum chunk_lanes_kind kind, enum range range)
 {
 	const uint32_t *keys = p->r->streams->key_order.keys + i;
@@ -259,7 +259,7 @@ LANES_INLINE bool chunk_lanes_sum_kind(struct part *p, struct chunk_streams *s, 
 }
 
 LANES_INLINE bool chunk_lanes_sum_keys(
-	struct part *p, struct chunk_streams *s, uint32_t i, enum range range)
+	struct chunk_part *p, struct chunk_streams *s, uint32_t i, enum range range)
 {
 	uint32_t key = p->r->streams->key_order.keys[i];
 
@@ -269,7 +269,7 @@ LANES_INLINE bool chunk_lanes_sum_keys(
 }
 
 /* Keys that do not fit lanes are read one by one. */
-LANES_INLINE bool chunk_lanes_sum_range(struct part *p, enum range range)
+LANES_INLINE bool chunk_lanes_sum_range(struct chunk_part *p, enum range range)
 {
 	struct chunk_streams places = p->r->places_streams, values = p->r->bits_streams;
 	struct chunk_order *o = &p->r->streams->key_order;
@@ -301,7 +301,7 @@ LANES_INLINE bool chunk_lanes_sum_range(struct part *p, enum range range)
 	return chunk_streams_done(&places) && chunk_streams_done(&values);
 }
 
-__attribute__((target("avx2,bmi,bmi2"))) static bool chunk_lanes_sum_all(struct part *p)
+__attribute__((target("avx2,bmi,bmi2"))) static bool chunk_lanes_sum_all(struct chunk_part *p)
 {
 	return p->rows.first == 0       ? chunk_lanes_sum_range(p, RANGE_HEAD) :
 		p->rows.end == p->r->rows_n ? chunk_lanes_sum_range(p, RANGE_TAIL) :
@@ -314,7 +314,7 @@ bool chunk_lanes_are_there(void)
 		__builtin_cpu_supports("bmi2");
 }
 
-bool chunk_lanes_sum(struct part *p)
+bool chunk_lanes_sum(struct chunk_part *p)
 {
 	return chunk_lanes_sum_all(p);
 }
@@ -324,7 +324,7 @@ bool chunk_lanes_are_there(void)
 	return false;
 }
 
-bool chunk_lanes_sum(struct part *p)
+bool chunk_lanes_sum(struct chunk_part *p)
 {
 	(void)p;
 	return false;

@@ -10,6 +10,7 @@
  * from which 57 of them are loaded at once, without asking whether they are there (behind a section
  * are BITS_PAD bytes of 0, which no gap is made of), and some gaps are taken of each load. A key
  * that has longer gaps, or larger numbers, is read again by the readers of chunk_bits.h.
+ * In streams keys come in the order of how they are read: that can be foretold.
  */
 #define LOADED 57u /* bits of a load that are there wherever it begins */
 #define GAPS 4u /* of a load; more bits than it has are seldom */
@@ -103,20 +104,21 @@ INLINE bool chunk_part_count_places(const struct bit_in *in, const uint8_t *para
 	return true;
 }
 
-/* n > 1, rest > 0: what the cells before each bound are above 1 for each; m numbers are coded. */
-INLINE bool chunk_part_sum_coded(const struct bit_in *in, uint32_t n, uint32_t rest, uint32_t m,
+/* n > 1, rest > 0: what the cells before each bound are above 1 for each; so many numbers are
+ * coded. */
+INLINE bool chunk_part_sum_coded(const struct bit_in *in, uint32_t n, uint32_t rest, uint32_t coded,
 	bool stars, struct bounds cells, bool two, size_t *at, struct bounds *out)
 {
 	uint32_t i = 0, first = 0, end = 0;
 	/* A single number is the last one, which needs none. */
-	unsigned k = m > 1 ? chunk_bits_subset_parameter(n + rest - 1, m) : 0, taken = 0;
+	unsigned k = coded > 1 ? chunk_bits_subset_parameter(n + rest - 1, coded) : 0, taken = 0;
 	uint64_t place = 0, gap, w;
 
 	if (__builtin_expect(k > QUICK_PARAMETER, 0))
 		return false;
 	if (stars)
-		return chunk_part_count_coded(in, n, m, k, 0, cells, two, at, out);
-	for (w = chunk_part_load(in->base, *at); i + 1 < m; i++) {
+		return chunk_part_count_coded(in, n, coded, k, 0, cells, two, at, out);
+	for (w = chunk_part_load(in->base, *at); i + 1 < coded; i++) {
 		gap = chunk_part_take_gap(&w, &taken, k);
 		place += gap;
 		first += i < cells.first ? (uint32_t)gap : 0;
@@ -301,7 +303,7 @@ INLINE bool chunk_part_sums(
 /* ---- streams ---- */
 
 /* And the cells of keys that are in all rows, or in none. */
-void chunk_part_order_places(struct part *p)
+void chunk_part_order_places(struct chunk_part *p)
 {
 	struct chunk *c = p->r->streams;
 	const uint16_t *counts = p->r->n.counts;
@@ -315,15 +317,15 @@ void chunk_part_order_places(struct part *p)
 	}
 }
 
-void chunk_part_order_values(struct part *p)
+void chunk_part_order_values(struct chunk_part *p)
 {
 	struct chunk *c = p->r->streams;
 
 	chunk_order_values(&c->key_order, p->r->n.counts, p->r->n.rests, c->keys_n, p->r->rows_n);
 }
 
-INLINE bool chunk_part_find_one(
-	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range)
+INLINE bool chunk_part_find_one(struct chunk_part *p, struct chunk_streams *s, uint32_t i,
+	struct bounds asked, enum range range)
 {
 	uint32_t key = p->r->streams->key_order.keys[i], count = p->r->n.counts[key];
 	struct bit_in in = chunk_streams_reader(s, i % STREAMS);
@@ -345,7 +347,7 @@ INLINE bool chunk_part_find_one(
 
 /* What the cells inside are above 1 for each. */
 INLINE bool chunk_part_sum_one(
-	struct part *p, struct chunk_streams *s, uint32_t i, enum range range)
+	struct chunk_part *p, struct chunk_streams *s, uint32_t i, enum range range)
 {
 	uint32_t key = p->r->streams->key_order.keys[i], n = p->r->n.counts[key];
 	uint64_t rest = p->r->n.rests[key];
@@ -372,18 +374,18 @@ INLINE bool chunk_part_sum_one(
 	return true;
 }
 
-bool chunk_part_find_key(
-	struct part *p, struct chunk_streams *s, uint32_t i, struct bounds asked, enum range range)
+bool chunk_part_find_key(struct chunk_part *p, struct chunk_streams *s, uint32_t i,
+	struct bounds asked, enum range range)
 {
 	return chunk_part_find_one(p, s, i, asked, range);
 }
 
-bool chunk_part_sum_key(struct part *p, struct chunk_streams *s, uint32_t i, enum range range)
+bool chunk_part_sum_key(struct chunk_part *p, struct chunk_streams *s, uint32_t i, enum range range)
 {
 	return chunk_part_sum_one(p, s, i, range);
 }
 
-INLINE bool chunk_part_sums_in(struct part *p, enum range range)
+INLINE bool chunk_part_sums_in(struct chunk_part *p, enum range range)
 {
 	struct chunk_streams places = p->r->places_streams, values = p->r->bits_streams;
 	struct chunk_order *o = &p->r->streams->key_order;
@@ -400,7 +402,7 @@ INLINE bool chunk_part_sums_in(struct part *p, enum range range)
 	return chunk_streams_done(&places) && chunk_streams_done(&values);
 }
 
-static bool chunk_part_sum_streams(struct part *p)
+static bool chunk_part_sum_streams(struct chunk_part *p)
 {
 	return p->rows.first == 0       ? chunk_part_sums_in(p, RANGE_HEAD) :
 		p->rows.end == p->r->rows_n ? chunk_part_sums_in(p, RANGE_TAIL) :
@@ -444,7 +446,7 @@ enum err_code column_reader_sums_all(struct column_reader *r, uint32_t from, uin
 {
 	struct chunk *c = r->streams;
 	size_t n = (size_t)c->keys_n + 1;
-	struct part p = { .r = r, .rows = { from, to } };
+	struct chunk_part p = { .r = r, .rows = { from, to } };
 	bool ok;
 
 	assert(r->coding == &coding_counted && !r->units && from <= to && to <= r->rows_n);

@@ -27,7 +27,7 @@ static enum err_code chunk_read_open_varints(struct chunk *c, const struct chunk
 
 /* The places of count of n rows. */
 static bool column_reader_take_subset(
-	struct bit_in *in, uint32_t n, uint32_t count, unsigned k, uint16_t *out)
+	struct bit_in *in, uint32_t n, uint32_t count, unsigned parameter, uint16_t *out)
 {
 	uint32_t coded = count > n / 2 ? n - count : count, i = 0, next = 0;
 	uint64_t at = 0;
@@ -35,7 +35,7 @@ static bool column_reader_take_subset(
 	for (uint32_t j = 1; j <= coded; j++, at++) {
 		if (at >= n)
 			return false;
-		at += j < coded ? bits_take_gap(in, k) : bits_take_below(in, n - at);
+		at += j < coded ? bits_take_gap(in, parameter) : bits_take_below(in, n - at);
 		if (at >= n)
 			return false;
 		if (coded == count) {
