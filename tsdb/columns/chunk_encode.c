@@ -26,6 +26,7 @@
  * A column: its number, coding (byte, coding.h); unless zero, factor; the number of the
  * column it refers to, if its coding refers to one, which comes before it; its sections.
  * Of two columns the larger comes first if that helps.
+ * With many keys, places and counted values are dealt out to four streams (chunk_bits.h).
  *
  * Why. A scrape says which stacks were seen and how often. Turned by 90 degrees, a stack is named
  * once per chunk, and a sample costs few bits: the stack's rows by its frequency, its values by its
