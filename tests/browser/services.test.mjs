@@ -188,7 +188,8 @@ test("label, filter and sorting", async (t) => {
 });
 
 test("rows are by the labels that the range has", async (t) => {
-	const server = await startServer({ files: { "e.yml": "scrape_configs: []\n" }, flags: ["--web.enable-ingest"] });
+	const flags = ["--web.enable-ingest", "--storage.tsdb.out-of-order-time-window=6h"];
+	const server = await startServer({ files: { "e.yml": "scrape_configs: []\n" }, flags });
 	t.after(() => server.stop());
 	for (const [label, hours] of [["zone", 0], ["region", 2]]) {
 		const profile = { functions: [{ name: "main.main" }], samples: [{ stack: [0], value: 1e9 }] };

@@ -85,7 +85,7 @@ const struct operation metadata_operations[METADATA_OPERATIONS] = {
 			"`environment`, `job`, `namespace`, `service`, `service_name` and "
 			"`service_namespace`. A mark is tested by the matchers about labels that it has: one "
 			"of `{job=\"shop\"}` is listed for `{job=\"shop\", pod=\"x\"}`. Names of profiles "
-			"do not count.",
+			"do not count. Its begin says whether it is in the window.",
 		.params = PARAMS(PARAM_MATCH("Only marks whose labels fit."), PARAMS_WINDOW,
 			PARAM_LIMIT("marks")),
 		.answers = ANSWER("[]Annotation", "By time."),
