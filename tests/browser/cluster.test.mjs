@@ -110,8 +110,10 @@ test("no shard yet, and an error that leaves the last answer", async (t) => {
 });
 
 test("by keyboard, dark and on a narrow screen", async (t) => {
+	let asked = 0;
 	const { page, problems } = await open(t, {
 		path: "flags",
+		answer: () => ({ ...QUERY_NODE, shards: QUERY_NODE.shards.map((s) => ({ ...s, segments: asked })), asked: asked++ }),
 		colorScheme: "dark",
 		viewport: { width: 400, height: 800 },
 	});
@@ -121,9 +123,15 @@ test("by keyboard, dark and on a narrow screen", async (t) => {
 	await page.waitForURL(/cluster$/);
 	await rows(page).first().waitFor();
 	await page.locator(".cluster-shards .vtable-scroll").focus();
-	await page.keyboard.press("ArrowDown");
-	await page.keyboard.press("ArrowDown");
-	assert.match(await page.locator(".vtable-body .active").innerText(), /^shard-1/);
+	const active = async () => (await page.locator(".vtable-body .active").allInnerTexts()).map((row) => row.split("\n")[0]);
+	for (const name of ["shard-2", "shard-1"]) {
+		await page.keyboard.press("ArrowDown");
+		await comes(active, [name]);
+	}
+	const segments = () => page.evaluate(() => window.__epi.table("shards")[0].segments);
+	const was = await segments();
+	await page.waitForFunction((n) => window.__epi.table("shards")[0].segments > n, was);
+	assert.deepEqual(await active(), ["shard-1"], "a new answer leaves the row");
 	const beyond = await page.evaluate(() => document.documentElement.scrollWidth);
 	assert.equal(beyond, 400);
 	assert.deepEqual(await page.evaluate(cutOff), []);

@@ -63,26 +63,36 @@ function useSorted<Row>(props: TableProps<Row>, sort: string): Row[] {
 	}, [rows, columns, sort, filter]);
 }
 
+/** Where the row of a key is; -1: nowhere. */
+function usePlace<Row>(sorted: Row[], { rowKey }: TableProps<Row>, key?: string): number {
+	// biome-ignore lint/correctness/useExhaustiveDependencies: what a row is called stays the same
+	return useMemo(
+		() => (key === undefined ? -1 : sorted.findIndex((r) => rowKey(r) === key)),
+		[sorted, key],
+	);
+}
+
 export function Table<Row>(props: TableProps<Row>) {
-	const { columns, rows, filter, onPick, onMark } = props;
+	const { columns, onPick, onMark } = props;
 	const [sort, setSort] = useState(props.initialSort);
-	const [active, setActive] = useState(-1);
+	// A row, not a place: new answers and another order leave it where it is.
+	const [activeKey, setActiveKey] = useState<string>();
 	const id = useId();
 	const debugName = props.debugName ?? "table";
 	const sorted = useSorted(props, sort);
+	const active = usePlace(sorted, props, activeKey);
 	const view = useRowsInView(sorted.length);
 
 	useEffect(() => {
 		publish(debugName, () => sorted);
 		return () => publish(debugName, null);
 	}, [sorted, debugName]);
-	useEffect(() => setActive(-1), [rows, sort, filter]);
 
 	const onKey = (e: KeyboardEvent) => {
 		if (e.target !== view.box.current || e.altKey || e.ctrlKey || e.metaKey) return;
 		const to = rowByKey(e.key, active, sorted.length, view.page);
 		if (to >= 0) {
-			setActive(to);
+			setActiveKey(props.rowKey(sorted[to]));
 			view.reveal(to);
 		} else if (e.key === "Enter" && active >= 0 && onPick) onPick(sorted[active]);
 		else if (e.key === " " && active >= 0 && onMark) onMark(sorted[active]);
