@@ -16,11 +16,10 @@ if (exec 3<>"/dev/tcp/${listen%:*}/${listen##*:}") 2>/dev/null; then
 	exit 1
 fi
 mkdir -p "$run" "$data"
-children=()
 
-stop() {
+stop() { # those that run: the number of one that ended may be another program's by now
 	trap - EXIT INT TERM
-	[ ${#children[@]} = 0 ] || kill "${children[@]}" 2>/dev/null || true
+	kill $(jobs -p) 2>/dev/null || true
 	wait
 }
 trap stop EXIT
@@ -32,7 +31,6 @@ start_demo() { # version, arguments
 	shift
 	: >"$out"
 	build/demo --listen=127.0.0.1:0 --print-port --version-label="$version" "$@" >"$out" 2>"$run/demo-$version.log" &
-	children+=($!)
 	while [ ! -s "$out" ] && kill -0 $! 2>/dev/null; do
 		sleep 0.1
 	done
@@ -78,7 +76,6 @@ if command -v go >/dev/null && build_demo; then
 	start_demo v2 --leak ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >"$run/demo-v2.addr"
 	write_targets v1
 	deploy_v2 &
-	children+=($!)
 else
 	echo "No Go here: the demo fleet is left out, the server scrapes itself." >&2
 fi
@@ -92,5 +89,4 @@ echo "  Epimetheus on http://$listen/   (first flame graph in about 10 seconds; 
 echo
 "$build/epimetheus" --config.file="$config" --storage.tsdb.path="$data" --web.listen-address="$listen" \
 	--web.enable-lifecycle &
-children+=($!)
 wait $!
