@@ -41,12 +41,16 @@ export async function until(what, seconds, fn) {
     } catch (e) {
       last = e;
     }
-    if (Date.now() > end) throw new Error(`${what}: not within ${limit} s; last: ${last?.stack || JSON.stringify(last)}`);
+    if (Date.now() > end) throw new Error(`${what}: not within ${limit} s; last: ${last?.stack || JSON.stringify(last)}${endings()}`);
     await sleep(100);
   }
 }
 
 const running = new Set();
+const unasked = []; // that ended though nobody stopped them: servers, and programs that failed
+
+/** What may be why something never comes. */
+const endings = () => unasked.map((run) => `\n${run.command} ended with ${run.signal ?? run.code}: ${run.err.slice(-2000)}`).join('');
 
 /** A directory that is removed when the test ends, after the programs that were started with it have ended. */
 export function scratch(t) {
@@ -70,12 +74,14 @@ export function start(t, program, args, options = {}) {
       running.delete(run);
       run.code = code;
       run.signal = signal;
+      if (!run.stopping && (run.serves || code !== 0)) unasked.push(run);
       done(run);
     };
     child.on('error', (e) => { run.err += e.stack; ended(-1); });
     child.on('close', ended);
   });
   run.stop = async (signal = 'SIGTERM') => {
+    run.stopping = true;
     if (run.code === undefined) child.kill(signal);
     return run.ended;
   };
@@ -110,6 +116,7 @@ export async function startServer(t, { dir, config, args = [], ready = true, sch
   const [first, ...rest] = [...by, program, ...list];
   const run = start(t, first, rest, { cwd: dir, env });
   run.began = Date.now();
+  run.serves = true;
   // In no test may the server need a system call that its sandbox does not allow.
   t.after(async () => {
     await run.stop('SIGKILL');
