@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "tsdb/read/sum_internal.h"
@@ -298,7 +299,8 @@ enum err_code sum_names(struct summing *s, struct err *err)
 	struct sum_names_naming m = { .t = s, .p = s->p, .usable = true };
 	enum err_code rc;
 
-	if (s->p->base || !accum_pages_n(s->acc) || !sum_names_is_same_by_name(s))
+	assert(!s->p->base);
+	if (!accum_pages_n(s->acc) || !sum_names_is_same_by_name(s))
 		return ERR_OK;
 	if ((rc = accum_open(s->p, 0, &m.up, err)))
 		return rc;
