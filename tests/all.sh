@@ -9,17 +9,16 @@ set -u
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
-begun=$(date +%s) children=()
+begun=$(date +%s)
 export STAGE_TIMEOUT=${STAGE_TIMEOUT:-21600}
 if [ "${LOAD:-0}" != 0 ]; then
 	export STAGE_TIMEOUT=$((3 * STAGE_TIMEOUT)) FILE_TIMEOUT=18000 TEST_TIMEOUT=9000
 fi
-end_children() {
+end_children() { # those that run: the number of one that ended may be another program's by now
 	local pid
-	for pid in ${children[@]+"${children[@]}"}; do
+	for pid in $(jobs -p); do
 		kill -- "-$pid" 2>/dev/null # a process group each
 	done
-	children=()
 }
 trap end_children EXIT
 trap 'exit 1' INT TERM
@@ -48,7 +47,6 @@ running=()
 start_lane() {
 	[ $# -gt 1 ] || return 0
 	run_lane "$@" &
-	children+=($!)
 	running+=($!)
 }
 
@@ -56,7 +54,6 @@ stages=() lane=()
 set -m # jobs are process groups
 for _ in $(seq "${LOAD:-0}"); do
 	while :; do :; done &
-	children+=($!)
 done
 for word in "$@" +; do
 	case $word in
