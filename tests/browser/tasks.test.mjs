@@ -329,3 +329,19 @@ test("the count is kept: a fourth click, a key, and a click beside the count fai
 	await hasty.page.mouse.click(5, 5);
 	await noticed(hasty, /1 presses, 0 of them counted/);
 });
+
+test("a click that something moves away from is one press", async (t) => {
+	const v = await visit(t);
+	await v.page.evaluate(() => {
+		const cover = document.createElement("div");
+		cover.style = "position: fixed; inset: 0; z-index: 9";
+		const over = () => {
+			document.body.append(cover);
+			setTimeout(() => cover.remove(), 200);
+		};
+		addEventListener("mousemove", over, { once: true });
+	});
+	await v.click(pageLink(v.page, "Targets"));
+	await v.page.locator(".pool").first().waitFor();
+	v.done();
+});

@@ -5,10 +5,13 @@ import { FLEET, openPage, settled, WAIT_MS } from "./page.mjs";
 
 export const CLICKS_MAX = 3;
 
-/** In the page: reports each press of the mouse and of a key. */
+/**
+ * In the page: reports each press of the mouse and of a key. Where something else has moved below the mouse in the
+ * meantime, a click's press is held back at the window and made again: the page sees it once.
+ */
 function reportPresses() {
 	for (const kind of ["pointerdown", "keydown"])
-		addEventListener(kind, (e) => void window.__pressed(kind, e.key ?? ""), true);
+		document.addEventListener(kind, (e) => void window.__pressed(kind, e.key ?? ""), true);
 }
 
 /** Opens the start of the page at `base`. Ends with `done`, which looks back at what was pressed and what went wrong. */
