@@ -65,6 +65,17 @@ bool labels_has(struct labels ls, struct str name)
 	return labels_find(ls, name) != NULL;
 }
 
+size_t labels_pick(struct labels ls, const struct str *names, size_t n, struct label *out)
+{
+	const struct label *l;
+	size_t picked = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if ((l = labels_find(ls, names[i])))
+			out[picked++] = *l;
+	return picked;
+}
+
 int labels_cmp(struct labels a, struct labels b)
 {
 	size_t i, n = a.n < b.n ? a.n : b.n;

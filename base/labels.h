@@ -33,6 +33,8 @@ struct labels {
 
 struct str labels_get(struct labels ls, struct str name); /* the empty string when missing */
 bool labels_has(struct labels ls, struct str name);
+/* Those of the n names that ls has. The names ascend, out has room for n; returns how many. */
+size_t labels_pick(struct labels ls, const struct str *names, size_t n, struct label *out);
 bool label_is_service(struct str name); /* indexes have no LABEL_SERVICE: two others make it up */
 /* by name, value, pair after pair; shorter first */
 int labels_cmp(struct labels a, struct labels b);

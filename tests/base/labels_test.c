@@ -91,10 +91,16 @@ TEST(get_and_compare)
 {
 	struct labels ab = MAKE("a", "1", "b", "2"), a = MAKE("a", "1"), ac = MAKE("a", "1", "b", "3");
 	struct labels none = { 0 }, joined = MAKE("a", "1b");
+	const struct str wanted[] = { STR("aa"), STR("b"), STR("c") };
+	struct label picked[3];
 
 	CHECK_STR(labels_get(ab, STR("b")), "2");
 	CHECK_STR(labels_get(ab, STR("c")), "");
 	CHECK(labels_has(ab, STR("a")) && !labels_has(ab, STR("c")) && !labels_has(none, STR("a")));
+	CHECK_INT(labels_pick(ab, wanted, 3, picked), 1);
+	CHECK_STR(picked[0].name, "b");
+	CHECK_STR(picked[0].value, "2");
+	CHECK_INT(labels_pick(none, wanted, 3, picked), 0);
 	CHECK(labels_cmp(a, ab) < 0 && labels_cmp(ab, a) > 0 && labels_cmp(ab, ac) < 0);
 	CHECK_INT(labels_cmp(ab, MAKE("b", "2", "a", "1")), 0);
 	CHECK(labels_cmp(none, a) < 0);

@@ -143,7 +143,7 @@ MUST_CHECK enum err_code block_firsts(struct block *b, const struct block_firsts
 /*
  * Series that all matchers accept, by postings; regular expressions are tested over values. A
  * matcher about a label that a series lacks is passed where samples of its partition have it
- * (has_key), else tested with "".
+ * (has_key), else tested with "". has_key NULL: it is about series alone.
  */
 typedef bool (*block_has_key_fn)(void *ctx, uint32_t slot, struct str key);
 MUST_CHECK enum err_code block_match(struct block *b, const struct matcher *m, size_t n,

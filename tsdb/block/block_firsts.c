@@ -70,23 +70,6 @@ static enum err_code block_firsts_add(
 	return ERR_OK;
 }
 
-/* Both lists are in the order of names. out has room for all kept ones. */
-static size_t block_firsts_reduce(
-	struct labels labels, const struct block_firsts_of *of, struct label *out)
-{
-	size_t n = 0, k = 0;
-
-	for (size_t i = 0; i < labels.n && k < of->kept_n; i++) {
-		int c = -1;
-
-		while (k < of->kept_n && (c = str_cmp(of->kept[k], labels.v[i].name)) < 0)
-			k++;
-		if (!c)
-			out[n++] = labels.v[i];
-	}
-	return n;
-}
-
 static enum err_code block_firsts_add_series(struct block *b, uint32_t id,
 	const struct block_firsts_of *of, struct arena *scratch, struct block_firsts *f,
 	struct err *err)
@@ -94,6 +77,7 @@ static enum err_code block_firsts_add_series(struct block *b, uint32_t id,
 	struct label kept[BLOCK_FIRSTS_KEPT_MAX];
 	struct block_series s;
 	enum err_code rc;
+	size_t n;
 
 	if ((rc = block_series(b, id, scratch, &s, &f->why)) == ERR_CORRUPT) {
 		f->rc = rc;
@@ -103,16 +87,8 @@ static enum err_code block_firsts_add_series(struct block *b, uint32_t id,
 		return err_copy(err, &f->why);
 	if (str_eq(labels_get(s.labels, STR(LABEL_NAME)), of->except))
 		return ERR_OK;
-	return block_firsts_add(
-		f, (struct labels){ kept, block_firsts_reduce(s.labels, of, kept) }, s.first_ns, err);
-}
-
-static bool block_firsts_no_key(void *ctx, uint32_t slot, struct str key)
-{
-	(void)ctx;
-	(void)slot;
-	(void)key;
-	return false;
+	n = labels_pick(s.labels, of->kept, of->kept_n, kept);
+	return block_firsts_add(f, (struct labels){ kept, n }, s.first_ns, err);
 }
 
 static enum err_code block_firsts_make(
@@ -124,7 +100,7 @@ static enum err_code block_firsts_make(
 	enum err_code rc;
 
 	arena_init(&scratch, 0);
-	f->rc = block_match(b, &m, 1, block_firsts_no_key, NULL, &ids, &f->why);
+	f->rc = block_match(b, &m, 1, NULL, NULL, &ids, &f->why);
 	rc = f->rc && f->rc != ERR_CORRUPT ? err_copy(err, &f->why) : ERR_OK;
 	for (size_t w = 0; w < ids.words && !rc; w++) {
 		for (uint64_t rest = ids.w[w]; rest && !rc; rest &= rest - 1) {

@@ -95,11 +95,6 @@ static enum err_code delete_add_ranges(struct deleting *d, const struct bits *id
 	return rc;
 }
 
-static bool delete_no_key(void *ctx, uint32_t slot, struct str key)
-{
-	return false;
-}
-
 static enum err_code delete_in_block(struct deleting *deleting, struct db_block *b, struct err *err)
 {
 	const struct block_meta *meta = block_meta(b->block);
@@ -113,7 +108,7 @@ static enum err_code delete_in_block(struct deleting *deleting, struct db_block 
 	if (min >= max)
 		goto out;
 	/* Whole series are deleted: labels of some samples do not select them. */
-	if (!(rc = block_match(b->block, deleting->m, deleting->n, delete_no_key, NULL, &ids, err)) &&
+	if (!(rc = block_match(b->block, deleting->m, deleting->n, NULL, NULL, &ids, err)) &&
 		!(rc = delete_add_ranges(
 			  deleting, &ids, d, min, max, path, str_of(meta->ulid.text), &d, err))) {
 		mutex_lock(&deleting->db->lock);

@@ -141,14 +141,6 @@ static enum err_code firsts_of_window(
 
 /* ---- blocks ---- */
 
-static bool firsts_no_sample_keys(void *ctx, uint32_t slot, struct str key)
-{
-	(void)ctx;
-	(void)slot;
-	(void)key;
-	return false;
-}
-
 /* Rows were deleted near its first one: the first that is left is looked for. */
 static enum err_code firsts_block_row(struct visiting_firsts *v, struct querier_source *s,
 	uint32_t series, const struct deleted_range *gone, size_t gone_n, int64_t *first_ns, bool *has,
@@ -222,7 +214,7 @@ static enum err_code firsts_of_each(
 	struct err why;
 	size_t done = 0;
 
-	rc = block_match(s->b->block, &has_label, 1, firsts_no_sample_keys, NULL, &ids, &why);
+	rc = block_match(s->b->block, &has_label, 1, NULL, NULL, &ids, &why);
 	if (rc == ERR_CORRUPT) { /* what could be matched is in ids */
 		querier_warn(v->q, s, &why);
 		rc = ERR_OK;

@@ -1,47 +1,26 @@
 #include "web/annotations/version_marks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/map.h"
 
+/* clang-format off */
 /* In order. What is not here tells instances, places or kinds of one service apart. */
 static const struct str service_labels[] = {
-	STR("app"),
-		STR("cluster"),
-			STR("environment"),
-				STR("job"),
-					STR("namespace"),
-						STR("service"),
-							STR("service_name"),
-								STR("service_namespace"),
-							};
+	STR("app"), STR("cluster"), STR("environment"), STR("job"), STR("namespace"), STR("service"),
+	STR("service_name"), STR("service_namespace"),
+};
 /* The first that a series has counts. As the page's VERSION_LABELS. */
 static const struct str version_labels[] = {
-	STR("version"),
-		STR("service_version"),
-			STR("app_version"),
-		};
-
-/* All of these, in order. */
-static const struct str kept_labels[] = {
-	STR("app"),
-		STR("app_version"),
-			STR("cluster"),
-				STR("environment"),
-					STR("job"),
-						STR("namespace"),
-							STR("service"),
-								STR("service_name"),
-									STR("service_namespace"),
-										STR("service_version"),
-											STR("version"),
-										};
+	STR("version"), STR("service_version"), STR("app_version"),
+};
+/* clang-format on */
 
 #define SERVICE_LABELS (sizeof(service_labels) / sizeof(service_labels[0]))
 #define VERSION_LABELS (sizeof(version_labels) / sizeof(version_labels[0]))
-#define KEPT_LABELS (sizeof(kept_labels) / sizeof(kept_labels[0]))
-_Static_assert(KEPT_LABELS == SERVICE_LABELS + VERSION_LABELS, "the labels of both");
+#define KEPT_LABELS (SERVICE_LABELS + VERSION_LABELS)
 
 struct version_service {
 	struct labels labels;
@@ -92,22 +71,13 @@ static uint64_t version_marks_hash(struct str text, uint64_t seed)
 	return hash_bytes(text.ptr, text.len, seed ^ text.len);
 }
 
-/* Both are in the order of names. */
 static void versions_read_service(struct versions *v, struct labels labels)
 {
-	size_t k = 0;
-
-	v->of_n = 0;
+	v->of_n = labels_pick(labels, service_labels, SERVICE_LABELS, v->of);
 	v->service_hash = version_marks_hash(version_labels[v->label], v->seed);
-	for (size_t i = 0; i < labels.n && k < SERVICE_LABELS; i++) {
-		int c = -1;
-
-		while (k < SERVICE_LABELS && (c = str_cmp(service_labels[k], labels.v[i].name)) < 0)
-			k++;
-		if (c)
-			continue;
-		v->of[v->of_n++] = labels.v[i];
-		v->service_hash = version_marks_hash(labels.v[i].value, v->service_hash + k);
+	for (size_t i = 0; i < v->of_n; i++) {
+		v->service_hash = version_marks_hash(v->of[i].name, v->service_hash);
+		v->service_hash = version_marks_hash(v->of[i].value, v->service_hash);
 	}
 }
 
@@ -215,17 +185,26 @@ static enum err_code versions_mark(struct versions *v, struct annotation_marks *
 	return rc;
 }
 
+static int version_label_cmp(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
 enum err_code version_marks_add(const struct version_marks_options *o, struct arena *a,
 	struct annotation_marks *to, struct err *err)
 {
 	struct versions v = { .o = o, .a = a, .seed = hash_seed() };
-	struct db_firsts visitor = { .kept = kept_labels,
+	struct str kept[KEPT_LABELS];
+	struct db_firsts visitor = { .kept = kept,
 		.kept_n = KEPT_LABELS,
 		.known = version_marks_known,
 		.take = version_marks_take,
 		.ctx = &v };
 	enum err_code rc = ERR_OK;
 
+	memcpy(kept, service_labels, sizeof(service_labels));
+	memcpy(kept + SERVICE_LABELS, version_labels, sizeof(version_labels));
+	qsort(kept, KEPT_LABELS, sizeof(kept[0]), version_label_cmp);
 	map_init(&v.services_map);
 	map_init(&v.firsts_map);
 	for (; v.label < VERSION_LABELS && !rc; v.label++) {
