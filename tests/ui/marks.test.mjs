@@ -4,7 +4,7 @@ import test from "node:test";
 import { page } from "./page.mjs";
 
 const { marks, timerange } = page;
-const { describeMarks, FLAG_NEAR_PX, flagsOf, markLines, markComparison, markWords, MARKS_SAID } = marks;
+const { describeMarks, FLAG_NEAR_PX, flagMarks, markLines, markComparison, markText, MARKS_SAID } = marks;
 
 const WINDOW = { start: 1000, end: 2000 };
 const WIDTH = 1000; // a pixel a second
@@ -15,7 +15,7 @@ const version = (time, from = "v1", to = "v2", labels = { job: "shop" }) => ({
 
 test("marks that are nearer than a flag is wide are one flag", () => {
 	const times = [1100, 1100 + FLAG_NEAR_PX - 1, 1100 + FLAG_NEAR_PX, 1500];
-	const flags = flagsOf(times.map((t) => posted(t)), WINDOW, WIDTH);
+	const flags = flagMarks(times.map((t) => posted(t)), WINDOW, WIDTH);
 	assert.deepEqual(
 		flags.map((f) => [f.x, f.marks.map((m) => m.time)]),
 		[
@@ -25,14 +25,14 @@ test("marks that are nearer than a flag is wide are one flag", () => {
 		],
 	);
 	// A chain of near marks does not become one flag.
-	const many = flagsOf(Array.from({ length: 100 }, (_, i) => posted(1000 + 10 * i)), WINDOW, WIDTH);
+	const many = flagMarks(Array.from({ length: 100 }, (_, i) => posted(1000 + 10 * i)), WINDOW, WIDTH);
 	assert.deepEqual([...new Set(many.map((f) => f.marks.length))], [3, 1]);
 	for (const [i, f] of many.entries()) assert.ok(i === 0 || f.x - many[i - 1].x >= FLAG_NEAR_PX);
 });
 
 test("a window has its own marks, in the order of their times, and those that reach into it", () => {
 	const all = [posted(1900), posted(900), posted(2100), posted(950, { end: 1010 }), posted(1000), posted(2000)];
-	const flags = flagsOf(all, WINDOW, WIDTH);
+	const flags = flagMarks(all, WINDOW, WIDTH);
 	assert.deepEqual(
 		flags.map((f) => [f.x, f.marks.map((m) => m.time)]),
 		[
@@ -59,10 +59,10 @@ test("one line per pixel, however many marks", () => {
 test("a mark in words", () => {
 	timerange.setUtc(true);
 	const at = "1970-01-01 00:20:00 UTC";
-	assert.equal(markWords(version(1200)), `version v1 → v2, ${at}, job=shop`);
-	assert.equal(markWords(posted(1200, { text: "deploy v41" })), `deploy v41, ${at}`);
+	assert.equal(markText(version(1200)), `version v1 → v2, ${at}, job=shop`);
+	assert.equal(markText(posted(1200, { text: "deploy v41" })), `deploy v41, ${at}`);
 	assert.equal(
-		markWords(posted(1200, { text: "load test", end: 1260, labels: { job: "a", zone: "eu" } })),
+		markText(posted(1200, { text: "load test", end: 1260, labels: { job: "a", zone: "eu" } })),
 		`load test, ${at} to 1970-01-01 00:21:00 UTC, job=a, zone=eu`,
 	);
 	const many = Array.from({ length: MARKS_SAID + 3 }, (_, i) => posted(1000 + i));

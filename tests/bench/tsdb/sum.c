@@ -36,7 +36,7 @@ static int double_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void sum_end(struct summing *s)
+static void sum_bench_close(struct summing *s)
 {
 	accum_close(s->acc);
 	s->acc = NULL;
@@ -95,7 +95,7 @@ static enum err_code sum_rounds(struct summing *s, const struct window *w, struc
 	for (uint64_t i = 0; i <= s->rounds && !rc; i++) {
 		double began;
 
-		sum_end(s);
+		sum_bench_close(s);
 		began = bench_seconds();
 		rc = sum_once(s, w, err);
 		if (i)
@@ -310,7 +310,7 @@ enum err_code bench_sum(int argc, char **argv, struct err *err)
 		goto done;
 	rc = run(&s, &blocks, err);
 done:
-	sum_end(&s);
+	sum_bench_close(&s);
 	db_close(s.db);
 	bench_blocks_close(&blocks);
 	matcher_release(&s.matcher);

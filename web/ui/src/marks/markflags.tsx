@@ -5,7 +5,7 @@ import type { Window } from "../shared/timerange";
 import {
 	describeMarks,
 	type Flag,
-	flagsOf,
+	flagMarks,
 	type TimeMark,
 	MARKS_SAID,
 	markAction,
@@ -13,7 +13,7 @@ import {
 	markLabels,
 	markTime,
 	markTitle,
-	markWords,
+	markText,
 } from "./marks";
 import type { ShownMarks } from "./usemarks";
 import "./marks.css";
@@ -71,7 +71,7 @@ function FlagButton({ flag, hrefOf, open, onOpen }: OneFlagProps) {
 			</button>
 		);
 	const href = hrefOf(first);
-	const words = markWords(first);
+	const words = markText(first);
 	return href === null ? (
 		<span class="mark-flag" tabIndex={0} role="img" aria-label={words}>
 			<i />
@@ -132,7 +132,7 @@ export function MarkFlags({ shown, window: win, place }: MarkFlagsProps) {
 	const { left, top, width, height } = place;
 	const [open, setOpen] = useState(-1);
 	const { start, end } = win;
-	const flags = useMemo(() => flagsOf(marks, { start, end }, width), [marks, start, end, width]);
+	const flags = useMemo(() => flagMarks(marks, { start, end }, width), [marks, start, end, width]);
 	const lines = useMemo(() => markLines(marks, { start, end }, width), [marks, start, end, width]);
 	if (flags.length === 0) return null;
 	return (

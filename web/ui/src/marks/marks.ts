@@ -44,7 +44,7 @@ export const markX = (t: number, { start, end }: Window, width: number): number 
 export const marksIn = (marks: TimeMark[], { start, end }: Window): TimeMark[] =>
 	marks.filter((m) => m.time <= end && (m.end ?? m.time) >= start).sort((a, b) => a.time - b.time);
 
-export function flagsOf(marks: TimeMark[], window: Window, width: number): Flag[] {
+export function flagMarks(marks: TimeMark[], window: Window, width: number): Flag[] {
 	const flags: Flag[] = [];
 	for (const mark of marksIn(marks, window)) {
 		const x = markX(mark.time, window, width);
@@ -80,7 +80,7 @@ export const markTime = ({ time, end }: TimeMark): string =>
 	end === undefined ? formatClock(time) : `${formatClock(time)} to ${formatClock(end)}`;
 
 /** A mark in words. */
-export const markWords = (mark: TimeMark): string =>
+export const markText = (mark: TimeMark): string =>
 	[markTitle(mark), markTime(mark), markLabels(mark)].filter(Boolean).join(", ");
 
 /** What a press on a mark does. */
@@ -91,7 +91,7 @@ export const markAction = ({ kind, from, to }: TimeMark): string =>
 export function describeMarks(marks: TimeMark[], window: Window): string[] {
 	const all = marksIn(marks, window);
 	const more = all.length - MARKS_SAID;
-	return [...all.slice(0, MARKS_SAID).map(markWords), ...(more > 0 ? [`and ${more} more`] : [])];
+	return [...all.slice(0, MARKS_SAID).map(markText), ...(more > 0 ? [`and ${more} more`] : [])];
 }
 
 /** The profiles that a query is about: of costs those of its first selector. "" if it has none. */
