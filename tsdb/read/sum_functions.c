@@ -19,7 +19,7 @@ struct alike {
 struct function_sums {
 	struct rollup_table table; /* (string, unnamed) -> flat, cum */
 	int128 total;
-	/* Of the record at hand, by name: the function that stands for it, and the names like it. */
+	/* Of the record at hand, by name: its representative (shown.h), and the names like it. */
 	uint32_t *functions;
 	struct alike *alike;
 	size_t cap;

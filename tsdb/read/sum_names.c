@@ -6,14 +6,13 @@
 #include "tsdb/symbols/shown.h"
 
 /*
- * Stacks at the edges of a window as costs by name, so that they need no second walk by whoever
- * asked. It is one backward pass over the stacks' nodes, parents being below their children: a node
- * adds its subtree to its parent and to the names of its frames that are nowhere above it.
+ * Costs of stacks become costs by name here, so that the caller need not walk the stacks again. It
+ * is one backward pass over the stacks' nodes, since a parent's number is below its children's. A
+ * node adds its subtree to its parent, and to the names of its frames that are nowhere above it.
  *
- * A name is that of the function which stands for all that are shown like it (shown.h). Nearly
- * every location is one frame of a function that is shown like no other: its name is above the node
- * if the node is marked as recursive, and not otherwise. For other locations the ancestors are
- * searched.
+ * A name is that of a function's representative (shown.h). Nearly every location is one frame of a
+ * function that is shown like no other: its name is above the node if the node is marked as
+ * recursive, and not otherwise. For other locations the ancestors are searched.
  *
  * Nothing is moved where costs by name would not be the same: a cost is negative, a profile drops
  * frames, or a frame has no name.
@@ -242,7 +241,7 @@ static enum err_code sum_names_naming_add_pages(struct sum_names_naming *s, stru
 
 /* ---- all ---- */
 
-/* A name stands for the function only if no other function of this name is shown differently. */
+/* A name in a record says which function is meant, unless functions of it are shown differently. */
 static enum err_code sum_names_naming_check(struct sum_names_naming *s,
 	const struct rollup_function *names, const uint32_t *functions, size_t n, struct err *err)
 {

@@ -201,7 +201,7 @@ static bool totals_above(const struct totals *t, uint32_t place, uint32_t name)
 /* ---- names that are shown as one ---- */
 
 struct name_function {
-	uint32_t shown, string, place; /* shown: the function that stands for all that are alike */
+	uint32_t shown, string, place; /* shown: the representative (shown.h) */
 };
 
 static int name_function_cmp(const void *a, const void *b)

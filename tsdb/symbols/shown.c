@@ -7,12 +7,12 @@
 #include "tsdb/symbols/partition.h"
 
 /*
- * Functions are told apart by the text that is shown. The first one of each text stands for the
- * others. Ids may have holes that are filled later, so a pass over all functions takes those that
- * it does not know yet; it is made when some were put since the last one.
+ * Functions are told apart by the text that is shown. The first one of each text is the
+ * representative. Ids may have holes that are filled later, so a pass over all functions takes
+ * those that it does not know yet; it is made when some were put since the last one.
  *
- * A word per function: the one that stands for it << 2, WORD_KNOWN, and of one that stands for
- * itself whether it also stands for others.
+ * A word per function: its representative << 2, WORD_KNOWN, and WORD_MANY if the function
+ * represents others too.
  */
 #define WORD_KNOWN 1u
 #define WORD_MANY 2u

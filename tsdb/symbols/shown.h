@@ -1,7 +1,8 @@
 /*
  * Functions of a partition by the names that people see. Several functions may be shown as one:
  * those of C++ that differ in their parameters, or a file's own functions of one name. Such
- * functions are alike, and one of them stands for all.
+ * functions are alike. The first of them is their representative: costs by name are added to it. A
+ * function that is shown like no other is its own representative.
  *
  * All of this is kept with the partition from the first query that wants it. A location has a code:
  * what it adds its costs to. It is found once, for all queries.
@@ -26,9 +27,9 @@ MUST_CHECK enum err_code shown_of(
 void shown_close(struct shown_names *s); /* NULL is fine */
 size_t shown_bytes(const struct partition *p); /* memory of it */
 
-/* The function that stands for all that are shown like this one, or SYM_NONE: it is not there. */
+/* Its representative. SYM_NONE: the function is not there. */
 uint32_t shown_function(const struct shown_names *s, uint32_t function);
-/* No other function is shown like this one, which stands for itself. */
+/* No other function is shown like this one. */
 bool shown_is_alone(const struct shown_names *s, uint32_t function);
 
 /* ---- strings ---- */
@@ -36,7 +37,7 @@ bool shown_is_alone(const struct shown_names *s, uint32_t function);
 #define SHOWN_SEVERAL (UINT32_MAX - 1) /* functions of this name are shown under several names */
 
 /*
- * The function that stands for those whose stored name is the string; SYM_NONE: no function has it.
+ * The representative of the functions whose stored name is the string, SYM_NONE if none has it.
  * names: n strings, `stride` bytes apart.
  */
 MUST_CHECK enum err_code shown_functions_named(const struct partition *p, struct shown_names *s,
