@@ -16,10 +16,9 @@ moments=(
 [ "${LOAD_MOMENTS:-all}" = all ] || moments=()
 shift
 end=$((SECONDS + seconds))
-passed=0 failed=0 skipped=0 pids=()
+passed=0 failed=0 skipped=0
 stop_loops() {
-	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
-	pids=()
+	kill $(jobs -p) 2>/dev/null # those that still run
 }
 trap stop_loops EXIT
 trap 'exit 1' INT TERM
@@ -48,7 +47,6 @@ mkdir -p build/unsteady
 for i in $(seq "$loops"); do
 	[ "$rounds" != 0 ] || break
 	timeout "$seconds" bash -c 'while :; do :; done' &
-	pids+=($!)
 done
 for i in $(seq "$rounds"); do
 	TEST_JOBS=${TEST_JOBS:-8} round "load-$i" tests/run.sh "$@"

@@ -8,19 +8,17 @@ build=${1:-build}
 listen=${EPI_LISTEN:-127.0.0.1:7272}
 work=$(mktemp -d)
 data=${EPI_DATA:-$work/data}
-children=() server=
+children=()
 
 # The services end when their standard input does, and send what they have.
 stop() {
 	trap - EXIT INT TERM
 	exec 8>&- 9>&-
 	[ ${#children[@]} = 0 ] || wait "${children[@]}" || true
-	[ -z "$cpp" ] || kill "$cpp" || true
-	[ -z "$server" ] || kill "$server" || true
+	kill $(jobs -p) 2>/dev/null || true # those that still run
 	wait
 	rm -rf "$work"
 }
-cpp=
 trap stop EXIT
 trap 'exit 0' INT TERM
 
@@ -39,7 +37,6 @@ jobs=
 if [ -e tests/e2e/cpp/service.cc ] && g++ -O1 -g -rdynamic -o "$work/ledger" tests/e2e/cpp/service.cc \
 	-ltcmalloc_and_profiler 2>"$work/cpp.log"; then
 	TCMALLOC_SAMPLE_PARAMETER=524288 "$work/ledger" >"$work/ledger.port" 8>&- 9>&- &
-	cpp=$!
 	for _ in $(seq 100); do
 		[ -s "$work/ledger.port" ] && break
 		sleep 0.1

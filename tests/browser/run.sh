@@ -32,7 +32,7 @@ fleet=
 scratch=
 stop() {
 	trap - EXIT INT TERM
-	[ -z "$fleet" ] || kill "$fleet" 2>/dev/null
+	kill $(jobs -p) 2>/dev/null # the fleet, if it still runs
 	wait
 	[ -z "$scratch" ] || rm -rf "$scratch"
 }
