@@ -334,7 +334,7 @@ test("a click that something moves away from is one press", async (t) => {
 	const v = await visit(t);
 	await v.page.evaluate(() => {
 		const cover = document.createElement("div");
-		cover.style = "position: fixed; inset: 0; z-index: 9";
+		cover.style = "position: fixed; inset: 0; z-index: 1000000";
 		const over = () => {
 			document.body.append(cover);
 			setTimeout(() => cover.remove(), 200);
