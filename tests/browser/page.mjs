@@ -152,6 +152,18 @@ export async function fixedWindow(seconds) {
 /** Waits until nothing more comes into a window that ends at `to`. */
 export const complete = (to) => comes(async () => (await completeUntil()) >= to, true, `no profile before ${to} is due`);
 
+/**
+ * Answers all questions of the API by `answer` until what it gives is called. The browser goes on asking us then, and
+ * we let it pass: if it stopped asking while scripts of the page are under way, one of them might never come.
+ */
+export async function takeApi(page, answer) {
+	let taken = true;
+	await page.route("**/api/**", (route) => (taken ? answer(route) : route.continue()));
+	return () => {
+		taken = false;
+	};
+}
+
 /** In the page: the elements beyond the right edge that cannot be scrolled into view. */
 export function cutOff() {
 	const main = document.querySelector("main");

@@ -15,6 +15,7 @@ import {
 	settled,
 	shot,
 	startServer,
+	takeApi,
 	WAIT_MS,
 } from "./page.mjs";
 
@@ -44,7 +45,7 @@ test("a server that cannot be reached: the view stays, dimmed, with a countdown,
 			await flameReady(page);
 			await settled(page);
 			const before = (await drawn(page)).slice(0, 5);
-			await page.route("**/api/**", (route) => route.abort());
+			const giveBack = await takeApi(page, (route) => route.abort());
 			await page.getByRole("button", { name: "Run", exact: true }).click();
 			await banner(page).getByText("The server cannot be reached.").waitFor();
 			await banner(page).getByText(/The last answer came at \d\d:\d\d:\d\d/).waitFor();
@@ -55,7 +56,7 @@ test("a server that cannot be reached: the view stays, dimmed, with a countdown,
 			assert.ok((await opacity(page, ".results")) < 0.6, "and dimmed");
 			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
 			await shot(page, `outage-${colorScheme}-${width}`);
-			await page.unrouteAll({ behavior: "wait" });
+			giveBack();
 			// By itself, or at once by the button.
 			if (width === 390) await banner(page).getByRole("button", { name: "Try now" }).click();
 			await banner(page).waitFor({ state: "detached" });
@@ -68,26 +69,33 @@ test("a server that cannot be reached: the view stays, dimmed, with a countdown,
 test("a server that is not ready yet says what it waits for, and the page fills by itself", async (t) => {
 	const why = "waiting for the lease of shard shard-1, which vm had since 2026-11-29T11:45:39Z: 45 s of 90 s";
 	const answer = { status: "error", errorType: "unavailable", error: `not ready: ${why}` };
+	const refuse = (route) =>
+		route.fulfill({ status: 503, contentType: "application/json", body: JSON.stringify(answer) });
+	let giveBack;
 	const { page } = await open(t, "explore", {
-		before: (p) => p.route("**/api/**", (route) =>
-			route.fulfill({ status: 503, contentType: "application/json", body: JSON.stringify(answer) })),
+		before: async (p) => {
+			giveBack = await takeApi(p, refuse);
+		},
 	});
 	await banner(page).getByText("The server is not ready.").waitFor();
 	await banner(page).getByText(`W${why.slice(1)}.`).waitFor();
 	await banner(page).getByText(/Trying again in \d+ s/).waitFor();
 	assert.equal(await page.locator(".notice.error").count(), 1, "it is said once");
-	await page.unrouteAll({ behavior: "wait" });
+	giveBack();
 	await banner(page).waitFor({ state: "detached" });
 	await page.locator(".results").first().waitFor();
 });
 
 test("without any view yet the page fills when the server is back", async (t) => {
 	for (const name of ["explore", "services", "targets", "compare"]) {
+		let giveBack;
 		const { page } = await open(t, name, {
-			before: (p) => p.route("**/api/**", (route) => route.abort()),
+			before: async (p) => {
+				giveBack = await takeApi(p, (route) => route.abort());
+			},
 		});
 		await banner(page).waitFor();
-		await page.unrouteAll({ behavior: "wait" });
+		giveBack();
 		await banner(page).waitFor({ state: "detached" });
 		await page
 			.locator({ explore: ".results", services: ".fleet [role=row]", targets: ".pool", compare: ".results" }[name])
