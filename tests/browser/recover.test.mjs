@@ -22,6 +22,16 @@ import {
 after(closeBrowser);
 
 const banner = (page) => page.locator(".outage");
+
+/** Opens a page whose questions are answered by `answer` from the first one on. */
+async function openTaken(t, path, answer) {
+	let giveBack;
+	const before = async (p) => {
+		giveBack = await takeApi(p, answer);
+	};
+	return { ...(await open(t, path, { before })), giveBack };
+}
+
 const opacity = (page, selector) =>
 	page.locator(selector).first().evaluate((e) => {
 		let all = 1;
@@ -71,12 +81,7 @@ test("a server that is not ready yet says what it waits for, and the page fills 
 	const answer = { status: "error", errorType: "unavailable", error: `not ready: ${why}` };
 	const refuse = (route) =>
 		route.fulfill({ status: 503, contentType: "application/json", body: JSON.stringify(answer) });
-	let giveBack;
-	const { page } = await open(t, "explore", {
-		before: async (p) => {
-			giveBack = await takeApi(p, refuse);
-		},
-	});
+	const { page, giveBack } = await openTaken(t, "explore", refuse);
 	await banner(page).getByText("The server is not ready.").waitFor();
 	await banner(page).getByText(`W${why.slice(1)}.`).waitFor();
 	await banner(page).getByText(/Trying again in \d+ s/).waitFor();
@@ -88,12 +93,7 @@ test("a server that is not ready yet says what it waits for, and the page fills 
 
 test("without any view yet the page fills when the server is back", async (t) => {
 	for (const name of ["explore", "services", "targets", "compare"]) {
-		let giveBack;
-		const { page } = await open(t, name, {
-			before: async (p) => {
-				giveBack = await takeApi(p, (route) => route.abort());
-			},
-		});
+		const { page, giveBack } = await openTaken(t, name, (route) => route.abort());
 		await banner(page).waitFor();
 		giveBack();
 		await banner(page).waitFor({ state: "detached" });
