@@ -64,7 +64,7 @@ function useSorted<Row>(props: TableProps<Row>, sort: string): Row[] {
 }
 
 /** Where the row of a key is; -1: nowhere. */
-function usePlace<Row>(sorted: Row[], { rowKey }: TableProps<Row>, key?: string): number {
+function useRowPlace<Row>(sorted: Row[], { rowKey }: TableProps<Row>, key?: string): number {
 	// biome-ignore lint/correctness/useExhaustiveDependencies: what a row is called stays the same
 	return useMemo(
 		() => (key === undefined ? -1 : sorted.findIndex((r) => rowKey(r) === key)),
@@ -80,7 +80,7 @@ export function Table<Row>(props: TableProps<Row>) {
 	const id = useId();
 	const debugName = props.debugName ?? "table";
 	const sorted = useSorted(props, sort);
-	const active = usePlace(sorted, props, activeKey);
+	const active = useRowPlace(sorted, props, activeKey);
 	const view = useRowsInView(sorted.length);
 
 	useEffect(() => {
