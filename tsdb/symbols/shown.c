@@ -7,9 +7,9 @@
 #include "tsdb/symbols/partition.h"
 
 /*
- * Functions are told apart by the text that is shown. The first one of each text is the
- * representative. Ids may have holes that are filled later, so a pass over all functions takes
- * those that it does not know yet; it is made when some were put since the last one.
+ * Two functions are alike if people see the same text. The first one of a text represents it. Ids
+ * may have holes that are filled later, so a pass goes over all functions and takes those that it
+ * does not know yet. It is made when functions were put since the last one.
  *
  * A word per function: its representative << 2, WORD_KNOWN, and WORD_MANY if the function
  * represents others too.

@@ -9,8 +9,8 @@
  *
  * Errors:    ERR_NOMEM.
  * Ownership: the partition's.
- * Threads:   any. What is told of a function holds for all functions that were there when shown_of
- *            returned.
+ * Threads:   any. Answers know the functions that were there when shown_of returned, and may know
+ *            later ones.
  */
 #ifndef TSDB_SYMBOLS_SHOWN_H
 #define TSDB_SYMBOLS_SHOWN_H

@@ -51,7 +51,7 @@ static enum err_code annotation_post_make(struct receive_turn *t,
 		return rc;
 	labels_builder_init(&b, &t->arena, r->labels);
 	labels_builder_set(&b, STR(LABEL_NAME), STR(ANNOTATION_NAME));
-	/* A mark stands where it begins: its end may be in the future. */
+	/* The profile's time is when the mark begins, since its end may be in the future. */
 	*out = (struct received){
 		.profile = profile, .kinds = annotation_kinds, .ts_ns = r->time_ns, .interval_ns = NS_PER_S
 	};
