@@ -120,3 +120,37 @@ test("a quiet fleet says nothing, and its questions are few, once a refresh, at 
 	assert.equal(await refresh.inputValue(), "off", "what was chosen stays");
 	assert.deepEqual(problems, []);
 });
+
+test("a press keeps its row: a finding that comes before the release moves nothing", async (t) => {
+	const server = await sceneOf(t, { scrape: DEAD, scoring: 5e8, leak: 0 });
+	const { page, problems } = await openPage(t, `${server.base}?refresh=off`);
+	await findings(page).getByText("nothing listens on 1").waitFor();
+	// Once more, and the answer to which targets are down comes while the pointer is pressed.
+	let answer;
+	const held = new Promise((begun) =>
+		page.route(/\/targets\?.*health=down/, async (route) => {
+			await new Promise((done) => begun((answer = done)));
+			await route.continue();
+		}),
+	);
+	await page.goto(`${server.base}?refresh=off`);
+	const link = rows(page).getByRole("link", { name: "shop", exact: true });
+	await link.hover();
+	await held;
+	assert.equal(await findings(page).count(), 0);
+	const { y } = await link.boundingBox();
+	await page.mouse.down();
+	const answered = page.waitForResponse(/\/targets\?.*health=down/);
+	answer();
+	await (await answered).finished();
+	// What a page does with an answer, it does before a question that is asked later is answered.
+	await page.evaluate(async () => {
+		await (await fetch("api/v1/status/runtimeinfo")).json();
+		await new Promise((done) => setTimeout(done, 100));
+	});
+	assert.equal((await link.boundingBox()).y, y, "the row stays below the pointer");
+	await page.mouse.up();
+	await page.waitForURL(/explore\?/);
+	assert.equal(params(page).query, 'cpu{job="shop"}');
+	assert.deepEqual(problems, []);
+});

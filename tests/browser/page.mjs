@@ -58,12 +58,25 @@ export async function openPage(t, url, { before, browser = "chromium", ...option
 		viewport: { width: 1480, height: 940 },
 		...options,
 	});
-	t.after(() => context.close());
 	const page = await context.newPage();
 	page.setDefaultTimeout(WAIT_MS);
+	const asked = openRequests(page);
+	t.after(async () => {
+		for (const [request, since] of asked)
+			if (Date.now() - since > WAIT_MS / 2 && !/\/live$/.test(request.url()))
+				t.diagnostic(`no answer in ${Math.round((Date.now() - since) / 1000)} s: ${request.url()}`);
+		await context.close();
+	});
 	// Conditions are looked at by the clock. By default they are at each frame, and a page on which nothing moves may have none.
 	const wait = page.waitForFunction.bind(page);
-	page.waitForFunction = (fn, arg, options) => wait(fn, arg, { polling: 50, ...options });
+	page.waitForFunction = async (fn, arg, options) => {
+		try {
+			return await wait(fn, arg, { polling: 50, ...options });
+		} catch (e) {
+			if (e.name === "TimeoutError") e.message += ` ${await stateOf(page)}`;
+			throw e;
+		}
+	};
 	const problems = [];
 	page.on("console", (m) => {
 		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
@@ -78,6 +91,20 @@ export async function openPage(t, url, { before, browser = "chromium", ...option
 	await before?.(page);
 	await page.goto(url);
 	return { page, problems };
+}
+
+/** The requests of a page that are under way, with the times of their beginning. */
+function openRequests(page) {
+	const asked = new Map();
+	page.on("request", (r) => asked.set(r, Date.now()));
+	for (const end of ["requestfinished", "requestfailed"]) page.on(end, (r) => asked.delete(r));
+	return asked;
+}
+
+/** Where a page is, and what it shows: for the report of what never came. */
+async function stateOf(page) {
+	const text = await page.evaluate(() => document.querySelector("main")?.innerText ?? document.body.innerText);
+	return `The page is ${page.url()} and says: ${text.replace(/\s+/g, " ").slice(0, 400)}`;
 }
 
 /** Serves the page of EPI_PAGE at the root of `origin`, as a server would. */

@@ -11,6 +11,7 @@ const FILES_MAX = 35;
 /** From the bottom up: a folder may import those named here, and its own files. "": src itself. */
 const MAY_IMPORT = {
 	shared: [],
+	first: ["shared"],
 	query: ["shared"],
 	files: ["shared", "query"],
 	flame: ["shared"],
@@ -20,14 +21,14 @@ const MAY_IMPORT = {
 	verdict: ["shared", "query", "flame"],
 	result: ["shared", "query", "flame", "source", "verdict"],
 	alert: ["shared", "query", "flame", "marks", "chart"],
-	compare: ["shared", "query", "files", "marks", "chart", "verdict", "result"],
+	compare: ["shared", "first", "query", "files", "marks", "chart", "verdict", "result"],
 	rules: ["shared", "query", "flame", "result", "alert"],
-	fleet: ["shared", "query", "flame", "chart", "result", "rules"],
+	fleet: ["shared", "first", "query", "flame", "chart", "result", "rules"],
 	status: ["shared"],
 	symbols: ["shared", "status"],
 	cluster: ["shared", "status"],
 	heat: ["shared", "query", "flame", "marks"],
-	explore: ["shared", "query", "files", "marks", "chart", "heat", "result", "compare"],
+	explore: ["shared", "first", "query", "files", "marks", "chart", "heat", "result", "compare"],
 	"": ["shared", "query", "files", "alert", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
 };
 /** Only the unit tests use it. */

@@ -5,11 +5,13 @@ import { App } from "./app";
 import { installDebug } from "./shared/debug";
 import { UrlContext } from "./shared/hooks";
 import { must } from "./shared/must";
+import { watchPresses } from "./shared/press";
 import { installTheme } from "./shared/theme";
 import { UrlStore } from "./shared/urlstate";
 
 installTheme();
 installDebug(window);
+watchPresses(window);
 render(
 	<UrlContext.Provider value={new UrlStore(window)}>
 		<App />

@@ -23,7 +23,7 @@ import { useSignificance } from "../verdict/significance";
 import { useElement } from "../result/useprofile";
 import { VerdictPanel } from "../verdict/verdictpanel";
 import { firstQuery, type ProfileElement, type ProfileType, type QueryData } from "../shared/api";
-import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
+import { FirstMinutePanel, useFirstMinute } from "../first/firstminute";
 import { Segmented } from "../shared/fields";
 import { type Loaded, useKeyed, useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";

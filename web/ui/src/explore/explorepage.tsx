@@ -20,7 +20,7 @@ import { MeasuredProfiles } from "../result/measured";
 import { DEFAULT_NODES, Results } from "../result/results";
 import { useElement } from "../result/useprofile";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
-import { FirstCpuNote, FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
+import { FirstCpuNote, FirstMinutePanel, useFirstMinute } from "../first/firstminute";
 import { type Loaded, useInterval, useKeyed, useOwnAnswer, useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
 import { useFirstView } from "../shared/defaultrange";

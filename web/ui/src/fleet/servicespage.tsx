@@ -9,7 +9,7 @@ import { useLabelNames, useProfileTypes, useScrapeInterval, windowTimes } from "
 import { escapeRegexp } from "../query/text";
 import type { ProfileType } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
-import { FirstCpuNote, FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
+import { FirstCpuNote, FirstMinutePanel, useFirstMinute } from "../first/firstminute";
 import { useInterval, useKeyed, useUrl } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
 import { useFirstView } from "../shared/defaultrange";

@@ -1,4 +1,5 @@
 // The client of the HTTP API. Paths are relative to the page's base, which has the route prefix.
+import { released } from "./press";
 
 export type Labels = Record<string, string>;
 
@@ -237,8 +238,7 @@ async function fetched(path: string, init: RequestInit): Promise<Response> {
 	}
 }
 
-/** An answer in the API's envelope. */
-export async function request<T>(path: string, init: RequestInit): Promise<Answer<T>> {
+async function answered<T>(path: string, init: RequestInit): Promise<Answer<T>> {
 	const began = performance.now();
 	const response = await fetched(path, init);
 	let text: string;
@@ -277,6 +277,15 @@ export async function request<T>(path: string, init: RequestInit): Promise<Answe
 		infos: body.infos ?? [],
 		tookMs: performance.now() - began,
 	};
+}
+
+/** An answer in the API's envelope; not while the pointer is pressed, since what is shown may move. */
+export async function request<T>(path: string, init: RequestInit): Promise<Answer<T>> {
+	try {
+		return await answered(path, init);
+	} finally {
+		await released();
+	}
 }
 
 export function call<T>(

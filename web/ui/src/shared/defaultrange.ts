@@ -17,8 +17,6 @@ export interface Runtime {
 
 export const seconds = (time: string): number => Date.parse(time) / 1000;
 
-const YOUNG_S = 600;
-
 /** How long ago the oldest profile was stored, by the server's clock; null if there is none. */
 export function storedFor(runtime: Runtime): number | null {
 	if (!runtime.oldestProfile) return null;
@@ -36,8 +34,6 @@ export interface FirstView {
 	range: TimeRange;
 	/** False until the range is known. */
 	known: boolean;
-	/** Nobody chose a range, and the first profile is a few minutes old: more are coming. */
-	young: boolean;
 }
 
 const CHOICES = ["range", "from", "to", "at"];
@@ -54,7 +50,6 @@ export function useFirstView(params: URLSearchParams, stored: boolean): FirstVie
 		return {
 			range: rangeFromParams((k) => params.get(k)),
 			known: chosen || error !== null || answer !== null,
-			young: false,
 		};
-	return { range: fittingRange(age), known: true, young: age < YOUNG_S };
+	return { range: fittingRange(age), known: true };
 }

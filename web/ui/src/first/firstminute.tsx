@@ -1,8 +1,8 @@
 // Shown until the first profile is stored: how far it is, and what is in the way.
 import { useMemo, useRef } from "preact/hooks";
-import type { ProfileType, Targets } from "./api";
-import { CopyButton } from "./copybutton";
-import { type Runtime, seconds } from "./defaultrange";
+import type { ProfileType, Targets } from "../shared/api";
+import { CopyButton } from "../shared/copybutton";
+import { type Runtime, seconds } from "../shared/defaultrange";
 import {
 	cpuComes,
 	dueText,
@@ -11,9 +11,9 @@ import {
 	type FirstSteps,
 	keptDue,
 } from "./firststeps";
-import { type Loaded, useApi, useClock, useFlags, useInterval } from "./hooks";
-import { takesNothing } from "./notices";
-import { counted } from "./units";
+import { type Loaded, useApi, useClock, useFlags, useInterval } from "../shared/hooks";
+import { takesNothing } from "../shared/notices";
+import { counted } from "../shared/units";
 import "./firstminute.css";
 
 const ASK_EVERY_S = 2;

@@ -1,5 +1,5 @@
 // The way from a configuration to the first stored profile, as steps.
-import type { ProfileType, Target, Targets } from "./api";
+import type { ProfileType, Target, Targets } from "../shared/api";
 
 export interface FirstError {
 	url: string;

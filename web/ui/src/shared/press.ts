@@ -1,0 +1,37 @@
+// A press keeps what it is on. A click whose press and release meet different elements does nothing, so
+// what the server answers in between is shown after the release.
+
+let pressed = false;
+let waiting: (() => void)[] = [];
+
+function press(e: PointerEvent) {
+	if (e.button === 0) pressed = true;
+}
+
+function release() {
+	pressed = false;
+	const due = waiting;
+	waiting = [];
+	// The click is a later event of the same task.
+	setTimeout(() => {
+		for (const go of due) go();
+	});
+}
+
+/** Another window, or a menu of the system, may have seen the release. */
+function move(e: PointerEvent) {
+	if (pressed && e.buttons === 0) release();
+}
+
+/** Listens to the presses of `on`, once for a page. */
+export function watchPresses(on: EventTarget) {
+	const capture = { capture: true };
+	on.addEventListener("pointerdown", (e) => press(e as PointerEvent), capture);
+	on.addEventListener("pointermove", (e) => move(e as PointerEvent), capture);
+	on.addEventListener("pointerup", release, capture);
+	on.addEventListener("pointercancel", release, capture);
+}
+
+/** Ends at once, or after the release if the pointer is pressed. */
+export const released = (): Promise<void> =>
+	pressed ? new Promise((done) => waiting.push(done)) : Promise.resolve();
