@@ -149,7 +149,8 @@ CWARN := $(WARN) -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
 # No -fcf-protection: one object without its mark turns it off for the program, and Debian's static libraries have
 # none (glibc, OpenSSL, GnuTLS, LevelDB ...; only GCC's own do).
 HARDEN := -fPIE -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero -D_FORTIFY_SOURCE=3
-OPT_release := -O2 $(HARDEN)
+# A function of its own section leaves the program that does not call it.
+OPT_release := -O2 -ffunction-sections -fdata-sections $(HARDEN)
 OPT_debug := -O0 -fPIE
 # ASan ends a program that reads at NULL or beyond an object; UBSan's own checks of both take a third of the time to
 # compile. MODE=fuzz has them.
