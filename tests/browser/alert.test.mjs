@@ -9,13 +9,14 @@ import test, { after, before } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import {
 	addressHas,
+	clickNode,
 	closeBrowser,
 	comes,
+	counts,
+	drawn,
 	explore,
 	fixedWindow,
 	flameReady,
-	clickNode,
-	drawn,
 	fleetApi,
 	openFleet as open,
 	params,
@@ -218,7 +219,7 @@ test("at 390 pixels and in both themes nothing is cut off", async (t) => {
 		});
 		assert.deepEqual(wide, [], `${width}`);
 		const copies = drawer(page).getByRole("button", { name: /^Copy/ });
-		assert.equal(await copies.count(), 2);
+		await counts(copies, 2);
 		await copies.first().click();
 		await drawer(page).getByText("Copied").waitFor();
 		assert.deepEqual(problems, []);

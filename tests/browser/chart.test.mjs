@@ -5,6 +5,7 @@ import test, { after } from "node:test";
 import {
 	addressHas,
 	closeBrowser,
+	counts,
 	drawn,
 	explore,
 	fixedWindow,
@@ -243,7 +244,7 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 			},
 			[time, value],
 		);
-	assert.equal(await page.locator(".chart-empty").count(), 0);
+	await counts(page.locator(".chart-empty"), 0);
 	const cores = 5;
 	assert.equal(await inked(c.times[20], cores), 255, "a whole dot");
 	assert.ok((await inked(c.times[40], cores)) < 255, "and nothing elsewhere");

@@ -7,19 +7,20 @@ import {
 	addressHas,
 	closeBrowser,
 	comes,
+	counts,
 	cutOff,
 	drawn,
 	editComparison,
-	FLEET,
 	fixedWindow,
 	flameReady,
+	FLEET,
 	fleetApi,
 	openPage,
 	params,
 	shot,
 	startServer,
-	WAIT_MS,
 	verdictReady,
+	WAIT_MS,
 } from "./page.mjs";
 
 const REGRESSED = "main.scoreItems"; // v2 of the demo fleet does more of it
@@ -97,7 +98,7 @@ test("a file is shown, a second one compared, both are kept and opened by their 
 	assert.ok((await names(page)).some((n) => n.startsWith("main.")));
 	await fileRow(page, "v1.pb.gz").getByText("pprof").waitFor();
 	// No chart: a file has no cost over time. The table is of the file.
-	assert.equal(await page.getByText("Cost over time").count(), 0);
+	await counts(page.getByText("Cost over time"), 0);
 	await page.locator(".vtable-body > div").first().waitFor();
 	await shot(page, "file");
 

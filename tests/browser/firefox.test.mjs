@@ -6,6 +6,7 @@ import {
 	addressHas,
 	clickNode,
 	closeBrowser,
+	counts,
 	cutOff,
 	drawn,
 	explore,
@@ -123,7 +124,7 @@ test("targets are up", async (t) => {
 	const { page, problems } = await open(t, "targets");
 	const pool = page.getByRole("region", { name: "demo", exact: true });
 	await pool.getByText("2 / 2 up").waitFor();
-	assert.equal(await pool.locator("tbody .badge.up").count(), 2);
+	await counts(pool.locator("tbody .badge.up"), 2);
 	assert.deepEqual(problems, []);
 	await shot(page, "firefox-targets");
 });

@@ -6,6 +6,7 @@ import test, { after, before } from "node:test";
 import {
 	api,
 	closeBrowser,
+	counts,
 	flameReady,
 	FLEET,
 	HEAP_ALONE,
@@ -83,7 +84,7 @@ test("the checklist counts down, and the graph comes by itself", async (t) => {
 
 	await page.unrouteAll({ behavior: "wait" });
 	await flameReady(page);
-	assert.equal(await panel(page).count(), 0);
+	await counts(panel(page), 0);
 	assert.equal(params(page).query, "cpu", "CPU, as on any first visit");
 	assert.ok(await page.evaluate(() => window.sameVisit), "without a reload");
 	assert.deepEqual(problems, []);
@@ -127,7 +128,7 @@ test("other profiles come first: they are shown, and the countdown to CPU goes o
 	await page.unroute("**/api/v1/profile_types*");
 	await page.waitForURL(/[?&]query=cpu/);
 	await flameReady(page);
-	assert.equal(await page.locator(".first-cpu").count(), 0);
+	await counts(page.locator(".first-cpu"), 0);
 });
 
 test("a server that has just started: every page fills by itself", async (t) => {

@@ -48,6 +48,9 @@ export async function comes(read, want, what) {
 	}
 }
 
+/** Waits until there are `n` of a locator. What is drawn a moment later is no failure. */
+export const counts = (locator, n, what) => comes(() => locator.count(), n, what);
+
 /** The started browsers by name. */
 const browsers = new Map();
 

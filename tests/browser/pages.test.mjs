@@ -6,6 +6,7 @@ import {
 	addressHas,
 	api,
 	closeBrowser,
+	counts,
 	cutOff,
 	decode,
 	fixedWindow,
@@ -79,7 +80,7 @@ test("service discovery: labels before and after, and why", async (t) => {
 	for (const [name, value] of Object.entries(one.discoveredLabels)) {
 		if (data.activeTargets.some((x) => x.discoveredLabels[name] !== value)) continue;
 		const chip = row.locator("td").nth(0).locator(".chip", { hasText: `${name}${value}` });
-		assert.equal(await chip.count(), 1, name);
+		await counts(chip, 1, name);
 	}
 	const after = row.locator("td").nth(1);
 	assert.deepEqual(
@@ -98,12 +99,12 @@ test("service discovery: labels before and after, and why", async (t) => {
 	await page.getByRole("button", { name: "Dropped", exact: true }).click();
 	await addressHas(page, { state: "dropped" });
 	await pool(page, "few").waitFor({ state: "detached" });
-	assert.equal(await pool(page, "many").locator("tbody tr").count(), 2);
+	await counts(pool(page, "many").locator("tbody tr"), 2);
 	await pool(page, "many").getByRole("button", { name: "why" }).first().click();
 	await pool(page, "many").getByText("dropped here").waitFor();
 	await page.reload();
 	await head(page, "many").waitFor();
-	assert.equal(await pool(page, "many").locator("tbody tr").count(), 2);
+	await counts(pool(page, "many").locator("tbody tr"), 2);
 	assert.deepEqual(problems, []);
 });
 
@@ -132,11 +133,11 @@ test("three thousand targets do not stall the page", async (t) => {
 	const { page, problems } = await openPage(t, `${server.base}targets`);
 	await head(page, "many").waitFor();
 	assert.match(await head(page, "many").innerText(), /[\d,]+ \/ 3,000 up/);
-	assert.equal(await page.locator("tbody tr").count(), 0, "closed at first");
+	await counts(page.locator("tbody tr"), 0, "closed at first");
 	await head(page, "many").click();
 	const endpoints = pool(page, "many").locator("td.url");
 	await endpoints.first().waitFor();
-	assert.equal(await endpoints.count(), 50);
+	await counts(endpoints, 50);
 	await pool(page, "many").getByRole("button", { name: "Show 50 more" }).click();
 	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
 	// One key after another; on a frozen page each would take seconds.
@@ -179,7 +180,7 @@ test("keys: help, search, and from page to page", async (t) => {
 	const { page, problems } = await openPage(t, `${FLEET}status`);
 	await page.getByRole("heading", { name: "Runtime" }).waitFor();
 	await page.keyboard.press("k"); // no key of the page
-	assert.equal(await page.getByRole("dialog").count(), 0);
+	await counts(page.getByRole("dialog"), 0);
 	await page.keyboard.press("?");
 	const dialog = page.getByRole("dialog", { name: "Keys" });
 	await dialog.waitFor();
@@ -224,7 +225,7 @@ test("keys: help, search, and from page to page", async (t) => {
 	assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), FILTER);
 	await page.keyboard.type("gd?/x");
 	await addressHas(page, { filter: "gd?/x" }); // what is typed is text
-	assert.equal(await page.getByRole("dialog").count(), 0);
+	await counts(page.getByRole("dialog"), 0);
 	assert.deepEqual(problems, []);
 });
 

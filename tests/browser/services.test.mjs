@@ -5,6 +5,7 @@ import {
 	addressHas,
 	closeBrowser,
 	comes,
+	counts,
 	fixedWindow,
 	flameReady,
 	FLEET as base,
@@ -128,7 +129,7 @@ test("cores are the mean rate of CPU time, and the sparkline is its steps", asyn
 			assert.deepEqual(points, m.values.map(([, v]) => Number(v)));
 			lines++;
 		}
-	assert.equal(await page.locator(".fleet svg.spark").count(), lines);
+	await counts(page.locator(".fleet svg.spark"), lines);
 	assert.deepEqual(problems, []);
 	await shot(page, "services");
 });

@@ -11,13 +11,14 @@ import {
 	closeBrowser,
 	comes,
 	complete,
+	counts,
 	drawn,
 	fleetApi,
 	params,
 	shot,
 	startServer,
-	WAIT_MS,
 	verdictReady,
+	WAIT_MS,
 } from "./page.mjs";
 import { amount, drawnTotal, same, sidesOf, visit } from "./visitor.mjs";
 
@@ -91,7 +92,7 @@ test("2. who calls it", async (t) => {
 	await v.click(verdict(v.page).getByRole("button", { name: REGRESSED, exact: true }));
 	const rows = v.page.getByRole("region", { name: "Callers", exact: true }).getByRole("row");
 	await rows.nth(1).waitFor();
-	assert.equal(await rows.count(), 2, "a head and one caller");
+	await counts(rows, 2, "a head and one caller");
 	const [name, base, next, change] = await rows.nth(1).getByRole("gridcell").allInnerTexts();
 	assert.equal(name.replace(/\s/g, ""), CALLER);
 	const want = sidesOf(data, REGRESSED);
