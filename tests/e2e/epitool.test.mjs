@@ -3,7 +3,9 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { epitool, execFileSync, finish, join, request, scratch, start, startDemo, startServer, until, writeFileSync } from './lib.mjs';
+import {
+  ended, epitool, execFileSync, finish, join, request, scratch, start, startDemo, startServer, until, writeFileSync,
+} from './lib.mjs';
 
 const run = (t, ...args) => finish(t, epitool, args);
 
@@ -51,7 +53,7 @@ test('epitool: push, query, diff', async (t) => {
     const raw = join(dir, 'raw');
     writeFileSync(raw, execFileSync('gunzip', ['-c', one]));
     const child = start(t, 'sh', ['-c', `"$0" push "$1" -l run=3 -l job= --name wall --time now-1m - < "$2"`, epitool, at, raw]);
-    assert.equal((await child.ended).code, 0, child.err);
+    assert.equal((await ended(child)).code, 0, child.err);
     assert.match(child.out, /^-: stored as wall at /);
     const refused = await run(t, 'push', at, '-l', 'job=bench', '-l', '__x=1', one);
     assert.equal(refused.code, 1);
@@ -275,18 +277,18 @@ test('epitool: on a terminal', async (t) => {
   const run = onTerminal(t, 30, [epitool, 'query', at, '1']);
   await until('it waits', 10, () => run.out.includes('waiting'));
   told.now();
-  await run.ended;
+  await ended(run);
   assert.equal(run.code, 0, run.out);
   // The line with the time is erased before the table, whose names are cut to fit.
   assert.match(run.out, /^\r\x1b\[Kwaiting for the answer: \d+\.\d s(\r\x1b\[Kwaiting for the answer: \d+\.\d s)*\r\x1b\[K *value  function\r\n/);
   assert.ok(run.out.endsWith(`2kB  …${name.slice(-22)}\r\n`), run.out);
   const binary = onTerminal(t, 80, [epitool, 'query', at, '--format=pprof', '1']);
-  assert.equal((await binary.ended).code, 2);
+  assert.equal((await ended(binary)).code, 2);
   assert.match(binary.out, /^epitool: error: pprof is binary: name a file with --output\r\n/);
   const stopped = onTerminal(t, 80, [epitool, 'query', at, '--explain', '1']);
   await until('it waits', 10, () => stopped.out.includes('waiting'));
   stopped.child.stdin.write('\x03');
-  assert.equal((await stopped.ended).code, 130);
+  assert.equal((await ended(stopped)).code, 130);
   assert.match(stopped.out, /\r\x1b\[Kepitool: error: canceled\r\n$/);
 });
 
@@ -300,9 +302,9 @@ test('epitool: Ctrl-C ends the wait for an answer', async (t) => {
     const before = connected;
     const child = start(t, epitool, ['query', `--server=http://127.0.0.1:${silent.address().port}`, '1']);
     await until('it has connected', 10, () => connected > before);
-    const ended = await child.stop(signal);
-    assert.equal(ended.code, code);
-    assert.equal(ended.err, 'epitool: error: canceled\n');
+    const canceled = await child.stop(signal);
+    assert.equal(canceled.code, code);
+    assert.equal(canceled.err, 'epitool: error: canceled\n');
   }
 });
 
@@ -315,9 +317,9 @@ test('epitool: Ctrl-C cancels the query on the server', async (t) => {
   const slow = Array.from({ length: 60 }).reduce((q, _, i) => `label_replace(${q}, "y", "", "x", "(.*a){9}c${i}")`, long);
   const child = start(t, epitool, ['query', `--server=${server.url}`, '--start=-3h', '--step=1s', slow]);
   await until('the server evaluates it', 20, async () => child.code !== undefined || /^epimetheus_queries 1$/m.test(await metrics()));
-  const ended = await child.stop('SIGINT');
-  assert.equal(ended.code, 130, ended.err);
-  assert.equal(ended.err, 'epitool: error: canceled\n');
+  const canceled = await child.stop('SIGINT');
+  assert.equal(canceled.code, 130, canceled.err);
+  assert.equal(canceled.err, 'epitool: error: canceled\n');
   await until('the server has stopped', 10, async () => /^epimetheus_queries 0$/m.test(await metrics()));
   assert.match(await metrics(), /^epimetheus_queries_total\{result="canceled"\} 1$/m);
 });

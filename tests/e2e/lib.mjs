@@ -89,14 +89,19 @@ export function start(t, program, args, options = {}) {
   return run;
 }
 
-/** Runs a program to its end. It is killed if it hangs, after `seconds` or more. */
-export async function finish(t, program, args, seconds = 60, options = {}) {
-  const run = start(t, program, args, options);
-  const timer = setTimeout(() => run.child.kill('SIGKILL'), Math.max(HANGS_S, seconds) * 1000);
+/** Waits for the end of a program. It is killed if it hangs, after `seconds` or more. */
+export async function ended(run, seconds = 60) {
+  const timer = setTimeout(() => {
+    run.err += '\nkilled, since it did not end';
+    run.child.kill('SIGKILL');
+  }, Math.max(HANGS_S, seconds) * 1000);
   await run.ended;
   clearTimeout(timer);
   return run;
 }
+
+/** Runs a program to its end, or as long as ended() has it. */
+export const finish = (t, program, args, seconds = 60, options = {}) => ended(start(t, program, args, options), seconds);
 
 /** The long flags that what a program's --help printed lists, in order; `[no-]NAME` where --no-NAME is one too. */
 export const helpFlags = (help) => [...help.matchAll(/^  (?:-\w, |    )--((?:\[no-\])?[a-z][a-z0-9._-]*)/gm)].map((m) => m[1]);

@@ -4,8 +4,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
-import { api, build, epimetheus, epitool, execFileSync, finish, join, query, request, root, scratch, start, startServer, targets, until,
-  writeFileSync } from './lib.mjs';
+import {
+  api, build, ended, epimetheus, epitool, execFileSync, finish, join, query, request, root, scratch, start, startServer,
+  targets, until, writeFileSync,
+} from './lib.mjs';
 import { PROGRAM_MB } from '../bench/targets.mjs';
 
 test('the programs are static and small', () => {
@@ -148,7 +150,7 @@ test('quit over HTTP, and a prefix', async (t) => {
   assert.equal((await request(`${server.url}/epi`)).headers.location, '/epi/');
   assert.match((await request(`${server.url}/epi/`)).body.toString(), /<base href="\/epi\/">/);
   assert.equal((await request(`${server.url}/epi/-/quit`, { method: 'POST' })).status, 200);
-  assert.equal((await server.ended).code, 0);
+  assert.equal((await ended(server)).code, 0);
 });
 
 test('it runs in an empty directory tree', async (t) => {
