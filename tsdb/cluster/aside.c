@@ -23,14 +23,14 @@ static bool aside_is_name(struct str name)
 		!memchr(name.ptr, '/', name.len);
 }
 
-/* By the time; a second later where there is one of this second. */
+/* Named by the time, or by a later second if that name is taken. */
 static void aside_new_name(const char *dir, char out[ASIDE_NAME_BYTES])
 {
 	time_t now = clock_now_ns() / NS_PER_S;
 	char path[4096];
 	struct tm tm;
 
-	do { /* there are two of them at most */
+	do { /* at most two names are taken */
 		gmtime_r(&now, &tm);
 		strftime(out, ASIDE_NAME_BYTES, ASIDE_PREFIX "%Y%m%dT%H%M%SZ", &tm);
 		snprintf(path, sizeof(path), "%s/%s", dir, out);

@@ -138,7 +138,7 @@ static enum err_code caretaker_hold(struct caretaker *c, struct err *err)
 	enum err_code rc;
 	bool same;
 
-	if (lease_is_fenced(c->lease)) { /* another one was faster: we wait as a new one does */
+	if (lease_is_fenced(c->lease)) { /* another caretaker took it: wait for it like a new one */
 		c->held = false;
 		if ((rc = caretaker_new_lease(c, NULL, err)))
 			return rc;
@@ -244,8 +244,8 @@ static enum err_code caretaker_read_manifest(
 	return ERR_OK;
 }
 
-/* Is it still the same manifest? Reads it where that is not known of a shard that may be gone, and
- * now and then of one that runs. */
+/* Looks at the manifest's ETag. If it changed the manifest is read: always of a shard that may be
+ * gone, now and then of one that runs. */
 static enum err_code caretaker_look_at(struct caretaker *c, struct care_shard *s, struct err *err)
 {
 	struct manifest_key key = manifest_key_of(str_of(s->name));
@@ -255,14 +255,14 @@ static enum err_code caretaker_look_at(struct caretaker *c, struct care_shard *s
 
 	rc = bucket_head(c->o.bucket, manifest_key_str(&key), &info, err);
 	if (rc == ERR_NOT_FOUND) {
-		/* Nobody knows what the rest of its objects is: `epitool bucket repair`. */
+		/* Nobody knows what its other objects are: `epitool bucket repair`. */
 		s->etag[0] = '\0';
 		s->read = s->unreadable = false;
 		return ERR_OK;
 	}
 	if (rc)
 		return rc;
-	/* A shard whose bucket was away could not write, as we could not look: we count anew. */
+	/* While we could not look, the shard may have had no bucket either: count from now on. */
 	if (strcmp(info.etag, s->etag) || now - s->looked_at_ns > CARETAKER_GAP_POLLS * c->o.poll_ns) {
 		memcpy(s->etag, info.etag, sizeof(s->etag));
 		s->since_ns = now;
@@ -276,7 +276,7 @@ static enum err_code caretaker_look_at(struct caretaker *c, struct care_shard *s
 	return caretaker_read_manifest(c, s, err);
 }
 
-/* Its silence lasts until our last look: what it did since then we do not know. */
+/* Silence counts until our last look: what the shard did since then is not known. */
 bool caretaker_is_gone(const struct caretaker *c, const struct care_shard *s)
 {
 	int64_t lease_ns = s->m.lease_ns < LEASE_MAX_NS ? s->m.lease_ns : LEASE_MAX_NS,

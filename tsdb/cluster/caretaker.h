@@ -4,27 +4,27 @@
  * A shard that runs does all this for itself. It is *gone* if its manifest says `stopped`, or if
  * the manifest's ETag has been the same for abandoned_ns by our monotonic clock. For such a shard
  * the caretaker takes the lease (lease.h), drops windows and blocks by retention, removes objects
- * that have been gone for the delay and those without a name, removes at last the manifest of a
- * shard that has nothing left, and gives the lease back by a manifest that says `stopped`.
+ * that have been gone for the delay and those that no manifest names, and gives the lease back by a
+ * manifest that says `stopped`. At last it removes the manifest of a shard that has nothing left.
  *
- * Retention by time counts from the newest data of all shards, running ones too, and no further
- * than our clock: where no shard runs nothing grows old. What was due for over an hour waits five
- * minutes, and the log says so first. Retention by size adds up all shards that are gone. Raw
- * retention and joining of blocks are the shard's: blocks are joined by who made them.
+ * Retention by time counts from the newest data of all shards, running ones too, but at most from
+ * our clock: while no shard runs nothing grows old. Data that was due for over an hour waits five
+ * minutes, and the log says so first (overdue.h). Retention by size adds up all shards that are
+ * gone. Raw retention and joining of blocks are left to the shard itself.
  *
- * A shard that comes back finds its manifest stopped, and `dropped_ns` in it: what it still has of
- * before is no loss, and it does not put it again. After a drop by size it does.
+ * A shard that comes back finds `stopped` and `dropped_ns` in its manifest: what it still has from
+ * before that time is no loss, and it does not put it again. After a drop by size it does.
  *
  * Objects are removed when the manifest that lists them as gone has been the same for the delay by
- * our monotonic clock. So a caretaker that starts begins to count anew.
+ * our monotonic clock. So after its start a caretaker waits for the whole delay again.
  *
- * One caretaker works at a time, by a lease of its own (CARETAKER_KEY); others wait. Two shards
- * under way are never touched: a manifest that changes belongs to who writes it.
+ * One caretaker works at a time, by a lease of its own (CARETAKER_KEY); others wait. A shard that
+ * runs is never touched: a manifest that changes belongs to the server that writes it.
  *
  * Units:     nanoseconds, bytes.
- * Errors:    of the bucket, from caretaker_round; ERR_EXISTS: another caretaker works. The thread
- *            tells them by the status, and the log once. A shard whose manifest cannot be read is
- *            passed over, and is the error of the round.
+ * Errors:    of the bucket, from caretaker_round; ERR_EXISTS: another caretaker works. Errors of
+ *            the thread are in the status, and once in the log. A shard whose manifest cannot be
+ *            read is passed over, and is the error of the round.
  * Ownership: caretaker_open hands *out to the caller; the bucket outlives it.
  * Threads:   any; one of its own, `caretaker`.
  */
@@ -54,8 +54,8 @@ struct caretaker;
 
 MUST_CHECK enum err_code caretaker_open(
 	const struct caretaker_options *o, struct caretaker **out, struct err *err);
-/* Ends the round that goes on when its call of the bucket ends (bucket_cancel), and gives the
- * caretaker's lease back. NULL is fine. */
+/* Ends a running round when its call of the bucket ends (bucket_cancel ends that at once), and
+ * gives the caretaker's lease back. NULL is fine. */
 void caretaker_close(struct caretaker *c);
 
 enum caretaker_state {

@@ -18,9 +18,9 @@
 struct care_shard {
 	char name[MANIFEST_SHARD_BYTES_MAX + 1];
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* "": it has no manifest */
-	/* Monotonic: it has been this one at every look since, and looks were not far apart. */
+	/* Monotonic: all looks since since_ns found this ETag, and looks were not far apart. */
 	int64_t since_ns, looked_at_ns;
-	bool read, unreadable; /* m is what read_etag names; it cannot be read */
+	bool read, unreadable; /* m is the manifest of read_etag; the manifest cannot be read */
 	char read_etag[BUCKET_ETAG_BYTES_MAX];
 	int64_t read_at_ns, orphans_at_ns; /* monotonic */
 	struct arena arena; /* of m */
@@ -47,7 +47,8 @@ struct caretaker {
 
 /* ---- caretaker.c ---- */
 
-/* The caretaker's lease is kept; ERR_CANCELED: it is to end. Often called. */
+/* Often called; confirms the caretaker's lease after a quarter of its time. ERR_CANCELED: the
+ * caretaker ends. */
 MUST_CHECK enum err_code caretaker_renew(struct caretaker *c, struct err *err);
 bool caretaker_is_gone(const struct caretaker *c, const struct care_shard *s);
 

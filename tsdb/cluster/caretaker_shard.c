@@ -6,12 +6,12 @@
 #include "tsdb/cluster/caretaker_internal.h"
 
 /*
- * A visit: what is due for one shard, under its lease, which is had for moments only. So objects
- * are listed as gone in one visit, and removed in a later one, when that manifest has been there
- * for the delay. Between both the shard may come back at any time.
+ * A visit: does what is due for one shard, under its lease, which is taken only for moments. So
+ * objects are listed as gone in one visit, and removed in a later one, when that manifest has been
+ * there for the delay. Between both the shard may come back at any time.
  *
- * What is to be done is decided by the manifest that was read; the lease is had for that very one
- * or not at all.
+ * The manifest that was read decides what is done. The lease is taken for exactly that manifest, or
+ * not at all.
  */
 
 #define LEASE_SURE_NS (LEASE_MIN_NS / 4) /* nobody takes a lease over that is younger */
@@ -76,7 +76,7 @@ static bool caretaker_shard_is_gone(const struct manifest *m, struct str rest)
 	return m->gone_n && bsearch(&key, m->gone, m->gone_n, sizeof(key), caretaker_shard_gone_cmp);
 }
 
-/* Objects that the manifest does not name. Nobody puts any: then it would be another manifest. */
+/* Objects that the manifest does not name. Nobody puts any now: the manifest would have changed. */
 static enum err_code visit_find_orphans(struct visit *v, struct err *err)
 {
 	struct str shard = str_of(v->s->name);
@@ -147,7 +147,7 @@ static enum err_code visit_remove_gone(struct visit *v, struct err *err)
 		if ((rc = visit_renew(v, err)))
 			break;
 		snprintf(key, sizeof(key), "shards/%s/" STR_FMT, v->s->name, STR_ARG(all[i].key));
-		/* A key that is none names no object. */
+		/* An invalid key names no object: it counts as removed. */
 		if (!key_set_has(&named, all[i].key) &&
 			(rc = bucket_delete(v->c->o.bucket, str_of(key), err)) && rc != ERR_INVALID)
 			break;
@@ -208,7 +208,7 @@ static void visit_drop_old(struct visit *v)
 		v->m.dropped_size_ns = c->size_cut_ns;
 }
 
-/* What `before` names and v->m does not, and what has no name. */
+/* Adds to `gone` what `before` names and v->m does not, and the orphans. */
 static enum err_code visit_list_gone(struct visit *v, const struct key_set *before, struct err *err)
 {
 	size_t max = v->m.gone_n + before->n + v->orphans_n;

@@ -68,9 +68,9 @@ static void shard_free(struct member_shard *s)
 	free(s);
 }
 
-/* ---- rounds, by who made it busy ---- */
+/* ---- rounds; the caller has made the shard busy ---- */
 
-/* Memory is for all shards together; each has its part as of when it was found. */
+/* Memory is for all shards together. A shard's part depends on their number when it was found. */
 static struct db_options cluster_part_of(struct cluster *c)
 {
 	struct db_options o = c->o.db;
@@ -232,8 +232,8 @@ static bool cluster_has_shards(const struct cluster *c)
 }
 
 /*
- * There may be shards that nobody knows of: a list does not have those that came after it. Two that
- * failed or were slow are one too many, as for the news of a shard that is known. The lock is held.
+ * Shards may be missing that came after the last list. A list that failed is told at once, a list
+ * that is late after two polls and a second, as with a known shard. The lock is held.
  */
 static void cluster_tell_list(const struct cluster *c, db_warn_fn warn, void *to)
 {
@@ -259,7 +259,7 @@ static void cluster_tell_list(const struct cluster *c, db_warn_fn warn, void *to
 	buf_release(&text);
 }
 
-/* Those that are not in the union yet: their first round is not over. The lock is held. */
+/* Shards that are not in the union yet: their first round has not ended. The lock is held. */
 static void cluster_tell_unread(const struct cluster *c, db_warn_fn warn, void *to)
 {
 	const char *first = NULL;

@@ -14,7 +14,7 @@
 #include "tsdb/cluster/cluster.h"
 #include "tsdb/lists/losses.h"
 
-/* An object that the manifest names and that is not there, or is another one; or what is hidden. */
+/* A warning: an object that the manifest names is missing or damaged, or entries are hidden. */
 struct missing {
 	char *text;
 	int64_t min_ns, max_ns;
@@ -22,23 +22,23 @@ struct missing {
 };
 
 /*
- * How far our monotonic clock is ahead of the writer's, at least. A manifest says when the write of
- * the one before was confirmed, by its writer's clock: that one was there by then, and was not
- * there at the look before we saw it. So we know when a manifest was written, however long it was
- * on its way. The clocks run alike within a few thousandths: what was found long ago is forgotten.
+ * A lower bound of our monotonic clock minus the writer's. A manifest says, by its writer's clock,
+ * when the write of the manifest before it was confirmed. By our clock, we know the last look that
+ * did not find that earlier manifest. With the bound we know when a manifest was written, however
+ * late we saw it. Clocks drift by a few thousandths, so bounds found long ago are forgotten.
  */
-#define PACE_MANIFESTS 64u /* this many, and as many before them */
+#define PACE_MANIFESTS 64u /* in each of the two bounds */
 
 struct follower_pace {
 	char session[MANIFEST_TOKEN_LEN + 1]; /* whose clock; "": none */
 	uint64_t generation; /* that was seen last */
-	int64_t after_ns; /* ours: it was not there then; 0: not known */
-	int64_t ahead_ns[2]; /* the largest of these manifests, and of those before; PACE_UNKNOWN */
-	unsigned n; /* of these */
+	int64_t after_ns; /* our clock: a look that did not find it; 0: not known */
+	int64_t ahead_ns[2]; /* the largest bound of the newer and of the older manifests */
+	unsigned n; /* manifests in ahead_ns[0] */
 };
 #define PACE_UNKNOWN INT64_MIN
 
-/* A window whose segments are read behind the round: answers that meet it say so. */
+/* A window whose segments are read after the look. Answers that overlap it have a warning. */
 struct unread_window {
 	int64_t start_ns, end_ns;
 	uint32_t window; /* of the manifest */
@@ -50,12 +50,12 @@ struct follower {
 	struct db *db;
 	struct manifest_key key;
 
-	/* The thread's of a round. */
+	/* Used only by the thread of a round. */
 	struct arena arena; /* of the manifest */
 	struct manifest m; /* that was taken over last, whole or not */
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* "": none was read */
 	bool whole; /* all of it was taken over */
-	int64_t after_ns; /* monotonic: it was written later; until a pace is known: came later */
+	int64_t after_ns; /* monotonic: it was written later; without a pace: it arrived later */
 	struct follower_pace pace;
 	uint64_t losses_hash;
 
@@ -79,7 +79,7 @@ struct follower {
 	size_t losses_n;
 };
 
-/* A round under way: what it finds missing takes the place of what the one before found. */
+/* A round that is running. What it finds missing replaces what the round before found. */
 struct follow_round {
 	struct follower *f;
 	int64_t began_ns; /* monotonic: before the manifest was asked for */
@@ -89,14 +89,14 @@ struct follow_round {
 	size_t missing_n, missing_cap;
 	struct unread_window *unread; /* in the arena, of all windows at most */
 	size_t unread_n;
-	bool again; /* something was not taken over */
+	bool again; /* something is left for the next look */
 	struct err first; /* why */
 	bool *windows_hidden, *blocks_hidden; /* of m */
 };
 
 /*
- * Takes r->m over, as far as it can be; r->again: not all. ERR_EXISTS: as follower_look; nothing
- * was done.
+ * Takes r->m over as far as possible; r->again: not all of it. ERR_EXISTS: as follower_look, and
+ * nothing changed.
  */
 MUST_CHECK enum err_code follow_manifest(struct follow_round *r, struct err *err);
 void follow_missing_free(struct missing *m, size_t n);
@@ -105,25 +105,25 @@ void follow_missing_free(struct missing *m, size_t n);
 
 #define FOLLOW_SEGMENT_BYTES_MAX ((size_t)1 << 30)
 
-/* NULL: the window of this start is here. */
+/* The unread window with this start; NULL: none. */
 struct unread_window *follow_find_unread(const struct follower *f, int64_t start_ns);
-/* The window's batches that are here; 0: it begins anew. */
+/* The last batch of the window that is here; 0: none, or the window has to be read again. */
 uint64_t follow_batches(struct follower *f, const struct manifest_window *w);
 /* The first segment that is not here; segments_n: there is none. */
 uint32_t follow_next_segment(const struct manifest_window *w, uint64_t at);
 /*
- * The window's deleted ranges, which are nothing where it has none, or those that are known; fresh:
- * none are. False: they cannot be had now.
+ * Reads the window's deleted ranges. *out stays empty if it has none, or if we have them already;
+ * fresh: we have none. False: they cannot be read now, and the window has to wait.
  */
 bool follow_get_deleted(
 	struct follow_round *r, const struct manifest_window *w, bool fresh, struct buf *out);
 /* ERR_CORRUPT: the object is not what the manifest says. */
 MUST_CHECK enum err_code follow_check(const struct manifest_key *key,
 	const struct manifest_file *want, const struct buf *is, struct err *err);
-/* True: it was told, and is no error of the round. */
+/* True: rc says that the object is missing or damaged. Answers warn of it, the round goes on. */
 bool follow_is_gone(struct follow_round *r, const struct manifest_key *key, int64_t min_ns,
 	int64_t max_ns, enum err_code rc);
-/* True: nobody reads it, and that was told. */
+/* True: query nodes do not read a segment of this size, and answers warn of it. */
 bool follow_is_too_large(
 	struct follow_round *r, const struct manifest_window *w, const struct manifest_segment *s);
 MUST_CHECK enum err_code follow_put_segment(struct follow_round *r, const struct manifest_window *w,
@@ -131,7 +131,7 @@ MUST_CHECK enum err_code follow_put_segment(struct follow_round *r, const struct
 
 /* ---- unread windows: follower_read.c ---- */
 
-/* The newest of them, up to its end, as follower_read. There is one. */
+/* Does what follower_read says; at least one window is unread. */
 MUST_CHECK enum err_code follow_unread(
 	struct follower *f, follower_between_fn between, void *ctx, struct err *err);
 /* Counts what is read of f->m. */
@@ -147,13 +147,14 @@ struct member_shard {
 	struct db *own; /* lock: a database of this process, or NULL */
 	int64_t next_ns; /* lock; monotonic */
 	unsigned rounds; /* lock: that ended */
-	unsigned made; /* followers; by who has made it busy */
+	unsigned made; /* followers so far; changed only by who made it busy */
 	bool busy; /* lock: a worker has it */
 	unsigned wanted; /* lock: so many wait until it is not busy */
-	bool unread; /* lock: it has unread windows, */
-	int64_t unread_ns; /* lock: the newest of which begins then */
-	int64_t read_ns, read_after_ns; /* lock; monotonic: when that ended last; not before that */
-	bool absent; /* lock: the last list, or its last round, did not find it */
+	bool unread; /* lock: it has unread windows */
+	int64_t unread_ns; /* lock: start of the newest of them */
+	/* lock; monotonic: when their last read ended; they are not read again before */
+	int64_t read_ns, read_after_ns;
+	bool absent; /* lock: its last round found no manifest */
 	bool in_union;
 };
 
@@ -167,7 +168,7 @@ struct cluster {
 	struct member_shard **shards; /* lock: ascending by name */
 	size_t n, cap;
 	int64_t list_ns; /* lock: when to list */
-	bool listing, tried; /* lock: a worker does it; one ended */
+	bool listing, tried; /* lock: a worker lists; a list has ended, well or not */
 	int64_t listed_ns; /* lock: monotonic, when the last good list began; 0: there was none */
 	struct err list_failed; /* lock; code ERR_OK: the last list was well */
 	bool closing; /* lock */
@@ -175,8 +176,8 @@ struct cluster {
 };
 
 /*
- * What a worker does with a shard that it has made busy: a look, or the first one. The union has it
- * afterwards.
+ * One look at a shard that the caller has made busy. Makes its follower and adds it to the union
+ * where that was not done yet.
  */
 void cluster_round_of(struct cluster *c, struct member_shard *s);
 void cluster_list(struct cluster *c); /* by one at a time (listing) */

@@ -2,15 +2,15 @@
 #include "tsdb/cluster/cluster_internal.h"
 
 /*
- * Workers take the shard whose turn is due longest. A shard is worked on by one at a time (busy);
- * who wants to remove it waits for that. The list of shards is a turn like the others.
+ * Workers take the shard whose turn is due longest. One worker at a time has a shard (busy);
+ * whoever wants to remove it waits for that. The list of shards is a turn like the others.
  *
  * Where nothing is due, workers read unread windows (follower.h), the newest of all shards first.
  * That may take hours, so a worker does what is due between two segments: looks at other shards,
  * and at the one that it reads.
  */
 
-/* What is due: *s, or the list. False: nothing; *until: when something will be. */
+/* What is due: *s, or the list if *s is NULL. False: nothing is due before *until. */
 static bool cluster_next(struct cluster *c, struct member_shard **s, int64_t *until)
 {
 	int64_t now = clock_monotonic_ns();
@@ -68,7 +68,7 @@ static void cluster_do_due(struct cluster *c, struct member_shard *s)
 
 /* ---- unread windows ---- */
 
-/* The shard with the newest unread window, which waited longest; NULL: there is none. */
+/* The shard with the newest unread window; of several the one that waited longest. NULL: none. */
 static struct member_shard *cluster_next_unread(const struct cluster *c)
 {
 	int64_t now = clock_monotonic_ns();
@@ -114,7 +114,7 @@ static enum follower_between cluster_between(void *ctx)
 	return what;
 }
 
-/* A shard that is gone, or goes on in another directory, is a round's to find. */
+/* If the shard is gone or goes on in another directory, the next round is due at once. */
 static void cluster_do_read(struct cluster *c, struct member_shard *s)
 {
 	struct cluster_reading g = { c, s };

@@ -22,7 +22,7 @@
  *              older than the retention;
  *     is kept  else.
  *
- * What the last manifest named and this one does not is gone.
+ * Objects that the last manifest named and this one does not go onto the list `gone`.
  */
 
 struct next {
@@ -66,7 +66,7 @@ static bool cluster_compare_is_over(const struct publisher_view *v, int64_t end_
 	return v->retention_ns && v->reached_ns && end_ns <= v->reached_ns - v->retention_ns;
 }
 
-/* It was dropped in order; path: of its losses. */
+/* The database dropped the entry, it did not lose it. path: its name on the list of losses. */
 static bool next_was_dropped(const struct next *n, bool kept, const char *path)
 {
 	const struct publisher *p = n->p;
@@ -80,7 +80,7 @@ static bool next_was_dropped(const struct next *n, bool kept, const char *path)
 static bool next_window_leaves(const struct next *n, struct manifest_window *w)
 {
 	const struct publisher_view *v = &n->r->view;
-	/* A block has starts of windows only: for one that is kept it is another of the same time. */
+	/* A block knows only starts of windows: it has another window of this start, no kept one. */
 	const struct view_block *by = w->kept ? NULL : view_cover_of_window(v, w->start_ns);
 	char path[64];
 
@@ -107,7 +107,7 @@ static enum err_code next_add_segment(
 	return ERR_OK;
 }
 
-/* The window of the next manifest; a new one where there is none. */
+/* The window in the next manifest; adds it where there is none. */
 static struct manifest_window *next_window_of(
 	struct next *n, int64_t start_ns, int64_t end_ns, uint64_t identity)
 {
@@ -206,7 +206,7 @@ static void next_add_block(struct next *n, const struct view_block *is)
 								*b = old ? old : cluster_compare_find_ready(n->p, &is->ulid);
 	struct manifest_block *out;
 
-	/* Without its deleted ranges rows would be seen again. */
+	/* Without its deleted ranges the block would show deleted rows again. */
 	if (!b || (!old && is->deleted_failed))
 		return;
 	out = &n->m.blocks[n->m.blocks_n++];
@@ -272,7 +272,7 @@ static int cluster_compare_gone_cmp(const void *a, const void *b)
 	const struct gone *x = a, *y = b;
 	int c = str_cmp(x->g.key, y->g.key);
 
-	/* the one that waits longest first */
+	/* first the one whose delay has begun */
 	return c ? c : (x->at_ns == 0) - (y->at_ns == 0);
 }
 
@@ -292,7 +292,7 @@ static bool gones_add_gone(struct gones *g, struct str key, int64_t wall_ns, int
 	return true;
 }
 
-/* All that may be gone, each perhaps twice. */
+/* Collects all keys that may be gone; some may be there twice. */
 static bool next_collect_gone(struct next *n, struct gones *g, const struct key_set *old)
 {
 	const struct publisher *p = n->p;

@@ -122,7 +122,7 @@ static void follower_note_pace(struct follower_pace *p, const struct manifest *m
 	p->after_ns = after_ns;
 }
 
-/* By our clock, or earlier; 0: not known. */
+/* The earliest time, by our clock, at which the manifest was written; 0: not known. */
 static int64_t follower_written_at(const struct follower_pace *p, const struct manifest *m)
 {
 	int64_t ahead = p->ahead_ns[0] > p->ahead_ns[1] ? p->ahead_ns[0] : p->ahead_ns[1];
@@ -131,8 +131,8 @@ static int64_t follower_written_at(const struct follower_pace *p, const struct m
 }
 
 /*
- * It came after the look that found the one before, and was written earlier than it came. Of the
- * first one nobody knows but who wrote it: that his clock agrees with ours is believed here only.
+ * A manifest arrives after the look that found the one before, and is written before it arrives. Of
+ * the first manifest only its writer knows when: here alone we trust its clock to agree with ours.
  */
 static void follower_note_change(struct follow_round *r, const char *etag)
 {
@@ -259,9 +259,9 @@ enum err_code follower_round(struct follower *f, struct err *err)
 /* ---- lateness ---- */
 
 /*
- * What is here lacks nothing that was acknowledged until `through`. That was as long before the
- * manifest was written as the manifest says, by its writer's clock; and it was written after
- * has_after_ns, by ours.
+ * What is here has all that was acknowledged until `through`. The writer's clock says how long that
+ * was before the manifest was written, and our clock that it was written after has_after_ns. So the
+ * clocks need not agree.
  */
 static bool follower_is_late(const struct follower *f)
 {

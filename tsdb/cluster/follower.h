@@ -3,14 +3,14 @@
  *
  * A look reads the shard's manifest if it changed, swaps blocks and windows in one step, and puts
  * new segments into the windows that are here, so that queries see the shard as of one manifest or
- * the next. Blocks are read in the bucket by ranges. Windows that are far from whole, as all are at
+ * the next. Blocks are read in the bucket by ranges. Windows that lack many segments, as all do at
  * first, are left unread: they are read afterwards, the newest one first, segment by segment, and
- * between two segments there may be another look. What of them was read can be queried, and answers
- * that meet the time of an unread window say so. The directory is a cache: it is emptied at the
- * start, and goes at the end.
+ * between two segments there may be another look. Segments that were read can be queried; answers
+ * that overlap the time of an unread window say so. The directory is a cache: it is emptied at the
+ * start, and removed at the end.
  *
- * Each answer that would have had what the manifest names and the bucket lacks says its key. It
- * says a shard that is late: what it acknowledged two intervals and a second ago may not be
+ * An answer that lacks an object which the manifest names has a warning with its key. Answers also
+ * warn of a shard that is late: what it acknowledged two intervals and a second ago may not be
  * here, or something that its manifest names could not be read. Clocks are not compared, but for
  * the first manifest. A shard that stopped in order is not late.
  *
@@ -57,8 +57,8 @@ MUST_CHECK enum err_code follower_look(struct follower *f, struct err *err);
 /* A window is unread. *start_ns: of the newest one. */
 bool follower_has_unread(struct follower *f, int64_t *start_ns);
 /*
- * Reads the newest unread window to its end; several segments are fetched ahead. NULL: nobody is
- * asked in between. ERR_OK: it is read as far as it can be, or was stopped. Where one fails the
+ * Reads the newest unread window to its end; several segments are fetched ahead. between NULL:
+ * nobody is asked. ERR_OK: it is read as far as possible, or was stopped. If a window fails, the
  * next older one is read, and the error is given afterwards: the bucket's, the store's, or that of
  * a look in between. What was read stays.
  */
@@ -77,7 +77,7 @@ void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, v
 
 struct follower_status {
 	char host[MANIFEST_HOST_BYTES_MAX + 1];
-	/* As the last manifest says of which all is here; 0: there was none yet. */
+	/* Of the last manifest that was taken over as a whole; 0: there was none yet. */
 	uint64_t generation;
 	int64_t through_ns, written_ns;
 	int64_t changed_ns; /* when the manifest was seen to change, by our clock */
@@ -86,7 +86,7 @@ struct follower_status {
 	uint64_t missing; /* objects that the manifest names and the bucket lacks */
 	uint64_t assignment; /* that it follows (manifest.h) */
 	bool behind; /* others follow a newer one, for longer than its lease */
-	/* Of the last manifest, whole or not; all read: both are the same. */
+	/* Of the last manifest, whole or not. Once all is read, read_ and all_ are equal. */
 	uint64_t read_segments, all_segments, read_bytes, all_bytes;
 	uint64_t unread_windows;
 	int64_t left_ns; /* until all are read, if it goes on as up to now; -1: not known; 0: none is */

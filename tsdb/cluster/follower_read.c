@@ -7,10 +7,10 @@
 #include "tsdb/head/follow.h"
 
 /*
- * Unread windows: each has a segment put at a time, and between two of them there may be a look,
- * which changes the manifest. So nothing of it is kept over a segment but the window's start.
+ * Reads unread windows, one segment at a time. Between two segments a look may change the manifest,
+ * so only the window's start is kept from one segment to the next.
  */
-/* A segment that is larger takes longer than its request. */
+/* Larger segments are not read ahead: their bytes take longer than the request. */
 #define AHEAD_SEGMENTS 6u
 #define AHEAD_BYTES (64u << 20)
 
@@ -45,7 +45,7 @@ void follow_count_read(struct follower *f)
 	mutex_unlock(&f->lock);
 }
 
-/* done: the window is read as far as it can be. failed NULL: its segment was put, or was told. */
+/* done: the window is read as far as possible. failed NULL: a segment was put, or answers warn. */
 static enum err_code follower_read_note(struct follow_round *r, struct unread_window *u, bool done,
 	const struct err *failed, struct err *err)
 {
@@ -125,7 +125,7 @@ static enum err_code follower_read_next(
 
 	if (next < w->segments_n)
 		rc = follower_read_segment(&r, ahead, w, next, at == 0, err);
-	if (rc == ERR_EXISTS) { /* numbers of a window that is still there */
+	if (rc == ERR_EXISTS) { /* a series has another id in a window that is still here */
 		err->code = ERR_UNAVAILABLE;
 		rc = ERR_UNAVAILABLE;
 	}
@@ -174,7 +174,7 @@ static enum err_code follower_read_window(struct follower *f, int64_t start_ns, 
 	return rc;
 }
 
-/* A window that cannot be read now does not keep older ones. */
+/* A window that cannot be read now does not hold up older ones. */
 enum err_code follow_unread(
 	struct follower *f, follower_between_fn between, void *ctx, struct err *err)
 {

@@ -12,19 +12,19 @@
 
 /*
  * A look takes the manifest over in this order: blocks together with the windows that they
- * replace, in one step, then a few segments of windows that are nearly whole. What it could not
- * take over is tried again by the next look, also if the manifest stayed the same.
+ * replace, in one step, then a few segments of windows that lack no more. What it could not take
+ * over is tried again by the next look, also if the manifest stayed the same.
  *
- * A window that is far from whole becomes unread: its segments are read afterwards, and may be so
- * for hours. Blocks, and new segments of other windows, do not wait for it. Answers name its time
- * until it has all that the manifest names by then. The window stays unread by its start: the
- * manifest may change, and the window's identity with it.
+ * A window that lacks more segments becomes unread: they are read afterwards, which may take hours.
+ * Blocks, and new segments of other windows, do not wait for it. Answers name its time until it has
+ * all that the manifest names by then. An unread window is known by its start: the manifest may
+ * change, and the window's identity with it.
  *
- * What is hidden (manifest_hidden) is only told.
+ * Hidden entries (manifest_hidden) are not read; answers warn of them.
  */
 /*
- * More than that of a window would hold up other shards. A shard with 10,000 large targets puts
- * 134 MB with each segment, which take 4 s.
+ * Limits of what a look reads of a window: more would hold up other shards. A shard with 10,000
+ * large targets puts 134 MB with each segment, which take 4 s.
  */
 #define LOOK_SEGMENTS_MAX 8u
 #define LOOK_BYTES_MAX (UINT64_C(1) << 30)
@@ -37,7 +37,7 @@ static void follower_round_put_off(struct follow_round *r, const struct err *why
 {
 	if (!r->again)
 		r->first = *why;
-	if (r->first.code == ERR_EXISTS) /* numbers of a window that is still there */
+	if (r->first.code == ERR_EXISTS) /* a series has another id in a window that is still here */
 		r->first.code = ERR_UNAVAILABLE;
 	r->again = true;
 }
@@ -102,7 +102,7 @@ bool follow_is_gone(struct follow_round *r, const struct manifest_key *key, int6
 
 /* ---- windows ---- */
 
-/* Of a window of this start, which is to be seen. */
+/* The manifest has a window of this start that is not hidden. */
 static bool follower_round_is_seen(const struct follow_round *r, int64_t start_ns)
 {
 	for (uint32_t i = 0; i < r->m.windows_n; i++)
@@ -131,7 +131,8 @@ bool follow_get_deleted(
 	return false;
 }
 
-/* What the window has is no part of what the bucket has: its shard's disk was lost. */
+/* The window has batches that the bucket lacks: the shard's disk lost them, and a snapshot without
+ * them replaced the segments. */
 static bool follower_round_is_ahead(const struct manifest_window *w, uint64_t at)
 {
 	return w->segments_n && at > w->segments[w->segments_n - 1].last;
@@ -211,7 +212,7 @@ static void follower_round_add_unread(struct follow_round *r, const struct manif
 	};
 }
 
-/* A look before this one could not get on with it: that was told, and is tried again. */
+/* The last look could not put all segments of the window, and said why: this look tries again. */
 static bool follower_round_is_stuck(const struct follow_round *r, const struct manifest_window *w)
 {
 	const struct manifest_window *was = manifest_find_window(&r->f->m, w->start_ns, w->identity);
@@ -220,7 +221,8 @@ static bool follower_round_is_stuck(const struct follow_round *r, const struct m
 		head_followed(r->f->db, w->start_ns, w->identity) < was->segments[was->segments_n - 1].last;
 }
 
-/* Rows that are queried now go with the first segment, and come back with the last one. */
+/* The window replaces one that is queried now: its rows vanish with the first new segment, and all
+ * are back only with the last one. */
 static bool follower_round_is_replaced(
 	const struct follow_round *r, const struct manifest_window *w, uint64_t at)
 {
@@ -246,11 +248,11 @@ static bool follower_round_is_unread(
 		return false;
 	for (uint32_t i = next; i < w->segments_n; i++)
 		bytes += w->segments[i].object.bytes;
-	return !r->f->etag[0] /* nothing was here */ || w->segments_n - next > LOOK_SEGMENTS_MAX ||
+	return !r->f->etag[0] /* the first look */ || w->segments_n - next > LOOK_SEGMENTS_MAX ||
 		bytes > LOOK_BYTES_MAX || follower_round_is_replaced(r, w, at);
 }
 
-/* The rest of a window whose segment is missing has nothing to build upon. */
+/* If a segment is missing, later ones of its window cannot be put. */
 static void follower_round_look_at_window(struct follow_round *r, struct manifest_window *w)
 {
 	uint64_t at = follow_batches(r->f, w);
@@ -321,7 +323,7 @@ static enum err_code follower_round_list_blocks(
 	return v ? ERR_OK : arena_fail(&r->arena, "blocks", err);
 }
 
-/* Windows that are here and not in the manifest: blocks have their rows, or they went. */
+/* Windows that are here and not in the manifest: blocks have their rows, or they were dropped. */
 static enum err_code follower_round_list_dropped(
 	struct follow_round *r, int64_t **out, size_t *n, struct err *err)
 {
@@ -355,7 +357,7 @@ static enum err_code follower_round_follow_blocks(struct follow_round *r, struct
 
 /* ---- what is hidden ---- */
 
-/* Spans that touch become one; they come ascending by their begin. */
+/* Joins spans that touch; the calls are ascending by min_ns. */
 static void follower_round_note_hidden(
 	struct follow_round *r, int64_t min_ns, int64_t max_ns, struct missing *span)
 {
@@ -400,9 +402,9 @@ static enum err_code follower_round_hide(struct follow_round *r, struct err *err
 }
 
 /*
- * Numbers that were learned here mean something else now: of a window that the shard lost on its
- * disk, and gave again in another one of its time; or of a directory that is not the shard's any
- * more, where a program of before goes on in another one.
+ * Numbers that this follower has learned mean something else now. The shard lost a window on its
+ * disk, and gave the numbers again in another window of that time. Or an older program went on in
+ * another directory (`lives`).
  */
 static bool follower_round_has_learned_wrong(const struct follow_round *r)
 {

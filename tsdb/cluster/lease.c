@@ -28,14 +28,14 @@ struct lease {
 	bool no_probe;
 	struct starting *waiting;
 	char seen[BUCKET_ETAG_BYTES_MAX]; /* "": nothing */
-	char taker[MANIFEST_TOKEN_LEN + 1]; /* who takes no profiles leaves it; "": we are */
+	char taker[MANIFEST_TOKEN_LEN + 1]; /* a caretaker repeats it; "": we take profiles */
 	uint64_t taker_generation;
 
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* of the manifest that is there; "": there is none */
-	bool uncertain; /* the last write had no answer */
+	bool uncertain; /* the last write failed, but may have been done */
 	int64_t put_at_ns; /* monotonic, when the last write was confirmed; 0: it was not */
 	uint64_t generation; /* of the last write, confirmed or not */
-	uint64_t noted; /* the same, as the directory has it; 0 while it is behind */
+	uint64_t noted; /* generation in the directory's file; 0 while it is behind */
 	bool behind; /* the directory is not what the manifest names yet */
 	int64_t since_ns;
 	_Atomic uint64_t confirmed, confirmed_bytes;
@@ -274,8 +274,8 @@ static enum err_code lease_put(struct lease *l, const struct manifest *contents,
 }
 
 /*
- * What is there, after a write that failed or had no answer? ERR_OK: l->etag is what the next write
- * replaces.
+ * Reads the manifest after a write that failed or had no answer. ERR_OK: l->etag is what the next
+ * write replaces.
  */
 static enum err_code lease_look_again(struct lease *l, struct err *err)
 {
@@ -347,7 +347,7 @@ static bool lease_pause_until(struct lease *l, int64_t until_ns)
 	return !canceled;
 }
 
-/* For people who ask why it takes so long. */
+/* For people who ask why the start takes so long. */
 static void lease_say_wait(struct lease *l, const struct manifest *there, int64_t wait)
 {
 	struct buf when = { 0 };
@@ -417,7 +417,7 @@ static enum err_code lease_claim(
 		return rc;
 	if ((rc = manifest_get(l->bucket, l->key, a, &there, l->etag, err)))
 		return rc;
-	/* Somebody was faster. Ours it may be after a write of which we had no answer. */
+	/* Another write was faster. It may be an earlier one of ours that had no answer. */
 	return lease_is_ours(l, &there) ? lease_put(l, m, err) : lease_say_who(l, &there, false, err);
 }
 
@@ -432,7 +432,7 @@ static bool lease_is_same(const struct lease *l, const struct manifest *m)
 	return str_is(m->owner, l->owner) && l->noted >= m->generation;
 }
 
-/* The directory has all that was acknowledged under the name. */
+/* The directory, or the bucket, has all that was acknowledged under the name. */
 static bool lease_has_all(const struct lease *l, const struct manifest *m)
 {
 	if (m->complete || !m->generation)
@@ -441,8 +441,8 @@ static bool lease_has_all(const struct lease *l, const struct manifest *m)
 }
 
 /*
- * The directory goes on, or it is to be made of the manifest. Then it has a new token: other copies
- * of it must not pass for what it becomes.
+ * True: the directory goes on. Otherwise it is to be made of the manifest and gets a new token:
+ * other copies of the old directory must not pass for the new one.
  */
 static bool lease_judge_directory(struct lease *l, const struct manifest *m)
 {
@@ -454,7 +454,7 @@ static bool lease_judge_directory(struct lease *l, const struct manifest *m)
 	return same;
 }
 
-/* A caretaker: whoever took profiles last stays that. */
+/* For a caretaker: its manifests name the directory that took profiles last. */
 static void lease_keep_taker(struct lease *l, const struct manifest *m)
 {
 	struct str taker = m->taker.len ? m->taker : m->owner;

@@ -400,7 +400,7 @@ uint64_t manifest_bytes(const struct manifest *m)
 
 /* ---- what is passed over ---- */
 
-/* Of those that are shown. Blocks are ascending by their begin. */
+/* An entry that is shown overlaps this time. Entries are ascending by their begin. */
 static bool manifest_meets_shown(const struct manifest *m, int64_t min_ns, int64_t max_ns,
 	const bool *windows, const bool *blocks)
 {

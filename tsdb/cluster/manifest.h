@@ -1,9 +1,9 @@
 /*
  * Manifest: the one list of what a shard has in the bucket.
  *
- * What no manifest names is not there; what it names must be there, and a missing or changed object
- * is a loss. So a block takes the place of a window or of blocks in one step for every reader. The
- * manifest is also the shard's lease (lease.h).
+ * Readers use only objects that the manifest names. Such an object must be there: if it is missing
+ * or changed, that is a loss. So one write of the manifest replaces a window or blocks by a block,
+ * in one step for every reader. The manifest is also the shard's lease (lease.h).
  *
  *     shards/NAME/manifest
  *     shards/NAME/blocks/ULID/{rows.ldb,rollups.ldb,spare,meta.json}
@@ -58,12 +58,12 @@ struct manifest_window {
 	struct manifest_segment *segments;
 	uint32_t segments_n;
 	struct manifest_file deleted;
-	/* The shard's directory lacks it, and not because it was dropped: it could not be restored, or
-	 * not be read. It stays here until its time is older than the retention. The list of losses
-	 * does not say it: there a window has no identity, and another one of its start is usual. */
+	/* The shard's directory lacks it, and did not drop it: it could not be restored, or not be
+	 * read. It stays here until its time is older than the retention. The list of losses cannot
+	 * replace this flag: it has no identities, and a new window of the same start is usual. */
 	bool kept;
-	/* Written by programs that went on in another directory: kept, and its numbers of jobs, series
-	 * and symbols mean something else. It is read and printed; nothing sets it. */
+	/* Set by older programs that went on in another directory: the entry is kept, and its numbers
+	 * of jobs, series and symbols mean something else. It is read and printed; nothing sets it. */
 	bool apart;
 	/* Not in the text: the directory's window lost batches that the segments have. A snapshot takes
 	 * the place of all. */
@@ -102,23 +102,23 @@ struct manifest {
 	/* Its owner acknowledges nothing when it has not written it for so long, and another server may
 	 * take it over then. 0: not known. */
 	int64_t lease_ns;
-	/* What ended until then left it by its age while the shard was gone (caretaker.h); the shard
-	 * does not put it again. 0: nothing. */
+	/* While the shard was gone, retention by time dropped what ended until then (caretaker.h); the
+	 * shard does not put it again. 0: nothing was dropped. */
 	int64_t dropped_ns;
-	int64_t dropped_size_ns; /* the same by size; what the shard still has it puts again */
-	/* Written by programs that went on in another directory: grew each time, as numbers of jobs,
-	 * series and symbols meant something else from then on. Not printed. */
+	int64_t dropped_size_ns; /* the same by size; the shard puts again what it still has */
+	/* Set by older programs: it grew each time they went on in another directory, as numbers of
+	 * jobs, series and symbols meant something else from then on. Not printed. */
 	uint64_t lives;
 	bool stopped; /* nobody has the lease: another owner need not wait */
 	/* The bucket has all that was acknowledged: the owner ended in order, and no owner took
-	 * profiles since. Carried over by owners that only restore or tidy. Not in the text: as
-	 * `stopped`. */
+	 * profiles since. Owners that only restore or tidy repeat it. If the text has no such member,
+	 * it is as `stopped`. */
 	bool complete;
 	/* An owner before may have acknowledged what it did not put, and the owner has not noted that
 	 * on its list of losses yet. */
 	bool loss_due;
-	/* Of a caretaker's: the directory that took profiles last, and the last generation that it
-	 * wrote. Empty: the owner's. */
+	/* In a caretaker's manifest: the directory that took profiles last, and the last generation
+	 * that it wrote. Empty: the owner's directory takes profiles. */
 	struct str taker;
 	uint64_t taker_generation;
 	/* Of a shard that joins others (assignment/): the number that it follows, so it scrapes nothing
@@ -148,7 +148,7 @@ static inline bool manifest_has_ended(const struct manifest *m)
 {
 	return m->stopped || m->taker.len;
 }
-/* The newest data that it names, of a window no more than its start is known; INT64_MIN: none. */
+/* The newest end of its blocks or start of its windows; INT64_MIN: it has neither. */
 int64_t manifest_newest_ns(const struct manifest *m);
 /* NULL: there is none. */
 struct manifest_window *manifest_find_window(
@@ -180,7 +180,7 @@ const struct manifest_file *manifest_block_file(
 	const struct manifest_block *b, enum manifest_block_file which);
 
 struct manifest_key manifest_key_of(struct str shard); /* of the manifest itself */
-/* senders/NAME: who pushes to the shard. No data: nothing names it, and it changes. */
+/* senders/NAME: who pushes to the shard. No manifest names it, and it is overwritten. */
 struct manifest_key manifest_key_senders(struct str shard);
 /* evaluated/NAME: what the rules' shard evaluates, as all query nodes answer it. Likewise. */
 struct manifest_key manifest_key_evaluated(struct str shard);
@@ -210,8 +210,8 @@ typedef bool (*manifest_key_fn)(
 void manifest_each_key(const struct manifest *m, manifest_key_fn fn, void *ctx);
 uint64_t manifest_bytes(const struct manifest *m); /* of all that is named */
 /*
- * What readers pass over, also a restore: entries that are apart, and those that are kept and meet
- * the time of another one that is shown. An element for each window and block; true: it is hidden.
+ * Entries that readers and a restore pass over: those that are apart, and kept ones that overlap an
+ * entry that is shown. There is an element for each window and block; true: it is hidden.
  */
 void manifest_hidden(const struct manifest *m, bool *windows, bool *blocks);
 

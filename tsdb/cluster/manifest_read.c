@@ -307,7 +307,7 @@ static enum err_code read_gone(
 	return ERR_OK;
 }
 
-/* A string of the text that outlives it. */
+/* Copies a string into the arena. */
 static enum err_code manifest_read_copy(
 	const json_t *object, const char *name, struct arena *a, struct str *out, struct err *err)
 {
@@ -340,8 +340,8 @@ static enum err_code read_owner(
 }
 
 /*
- * Programs that went on in another directory wrote `uncompared` before they had looked what that
- * one lacks. Such a manifest is no directory's.
+ * Older programs that went on in another directory wrote `uncompared` until they had compared that
+ * directory with the manifest. Such a manifest belongs to no directory.
  */
 static enum err_code manifest_read_uncompared(
 	const json_t *object, struct manifest *m, struct err *err)
@@ -471,7 +471,7 @@ enum err_code manifest_parse(
 	return rc;
 }
 
-/* Another shard's manifest in this one's place is whole, and names nothing that is here. */
+/* A copy of another shard's manifest has a right checksum, but names objects of that shard. */
 static enum err_code manifest_read_check_place(
 	const struct manifest *m, struct str key, struct err *err)
 {

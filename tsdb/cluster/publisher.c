@@ -292,7 +292,7 @@ void publisher_note_loss(struct publisher *p)
 	mutex_unlock(&p->round_lock);
 }
 
-/* A round between an attempt that failed and the next one says `complete` again: it still is. */
+/* After an error p->m stays `complete`. A round before the next attempt says so, and it is true. */
 enum err_code publisher_begin(struct publisher *p, struct err *err)
 {
 	struct manifest m;
@@ -310,7 +310,7 @@ enum err_code publisher_begin(struct publisher *p, struct err *err)
 	return rc;
 }
 
-/* Its segments are not all there. What is not said to be put gets a snapshot. */
+/* A restore lacked segments of the window. It is not marked as put, so it gets a snapshot. */
 static bool publisher_lacks_segments(const struct db *db, const struct manifest_window *w)
 {
 	char path[64];
@@ -346,7 +346,7 @@ static enum err_code publisher_note_unknown(struct publisher *p, struct db *db, 
 	return ERR_OK;
 }
 
-/* Its rows leave the bucket, and are nowhere else. */
+/* The snapshot will replace the only copy of these rows, which is in the bucket. */
 static void publisher_tell_lost(
 	struct db *db, const struct manifest_window *w, uint64_t has, uint64_t last)
 {
@@ -477,8 +477,8 @@ bool publisher_lease_is_sure(const struct publisher *p)
 	return lease_is_sure(p->lease);
 }
 
-/* What is refused asks for a round; it waits for no interval, but a bucket that is away is not
- * asked for each push. */
+/* A refusal asks for a round at once, but only once a second: each push must not send requests to a
+ * bucket that is away. */
 static void publisher_ask_for_round(struct publisher *p)
 {
 	int64_t now = clock_monotonic_ns(), asked = atomic_load(&p->asked_at_ns);

@@ -4,14 +4,14 @@
  * Each interval it puts what was committed since (segments), compares the lists of the database
  * with the manifest, and writes the manifest anew. What is to be done is found by that comparison
  * alone, never by an event: after a crash at any point the next one finds the same. A block enters
- * the manifest when all its files are put; in the same write the windows and blocks leave it that
- * the block replaced, and those that retention dropped. What left it is removed from the bucket
- * after a delay, when readers that hold an older manifest are done.
+ * the manifest when all its files are put; the same write takes out the windows and blocks that it
+ * replaced, and those that retention dropped. Objects that left the manifest are removed from the
+ * bucket after a delay, when readers that hold an older manifest are done.
  *
- * A block or window that the directory lacks stays in the manifest unless it is known why it is
- * not there: a block that has replaced it is there, or the directory had it when the last manifest
- * was written, and it is not on the list of losses. What it lacks else is `kept` (manifest.h). A
- * directory that is not the one of the manifest is made of it first (publisher_is_behind).
+ * A block or window that the directory lacks leaves the manifest only if it is known why it is not
+ * there: a block that has replaced it is there, or the directory had it when the last manifest was
+ * written, and it is not on the list of losses. All others are `kept` (manifest.h). A directory
+ * that is not the one of the manifest is made of it first (publisher_is_behind).
  *
  * Units:     nanoseconds, bytes; prices in any currency.
  * Errors:    of the lease (lease.h) from publisher_take. Later ones are in the status and the log,
@@ -61,18 +61,18 @@ MUST_CHECK enum err_code publisher_take(struct publisher *p, bool idle, struct e
 void publisher_cancel(struct publisher *p);
 /* What the manifest said when the lease was taken, for a restore; until publisher_attach. */
 const struct manifest *publisher_taken(const struct publisher *p);
-/* The directory is not what that names, and is to be made of it (lease.h). Then comes
+/* The directory is not the one of that manifest, and has to be made of it (lease.h). Then call
  * publisher_restored, before publisher_attach. */
 bool publisher_is_behind(const struct publisher *p);
 void publisher_restored(struct publisher *p);
 /* A loss is to be noted before publisher_attach (lease.h); publisher_note_loss: it was. */
 bool publisher_is_loss_due(struct publisher *p);
-/* The directory is empty, whatever its token says: a loss is due, unless the manifest was
- * `complete`. A manifest that says so is confirmed, so a crash forgets nothing. */
+/* The directory will be made anew, whatever its token says: a loss is due, unless the manifest was
+ * `complete`. Confirms a manifest with `loss_due`, so a crash forgets nothing. */
 MUST_CHECK enum err_code publisher_want_loss(struct publisher *p, struct err *err);
 void publisher_note_loss(struct publisher *p);
 /*
- * After an idle publisher_take: a manifest that is not `complete` is confirmed, so profiles may be
+ * After an idle publisher_take: confirms a manifest that is not `complete`, so profiles may be
  * taken. After an error they may not, and it may be called again. Before publisher_attach.
  */
 MUST_CHECK enum err_code publisher_begin(struct publisher *p, struct err *err);

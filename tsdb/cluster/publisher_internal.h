@@ -9,9 +9,9 @@
  *	upload.c      blocks and snapshots are put
  *	remove.c      objects that are gone, and those without a name
  *
- * The working manifest, p->m, is ahead of the bucket's, or the same: it is what the last write said
- * that was tried, whether it was done or not. So what it names stays, and what it does not name
- * goes only after a later write was confirmed.
+ * The working manifest, p->m, is what the last write tried to say, whether it was done or not; the
+ * bucket's manifest is the same or older. So never remove an object that p->m names. Remove others
+ * only after a later write was confirmed.
  *
  * Locks: p->lock is taken after all locks of the database, but for those of the list of losses.
  */
@@ -68,7 +68,7 @@ struct publisher {
 	_Atomic int64_t asked_at_ns; /* monotonic: a round was asked for, as the lease is too old */
 
 	struct mutex round_lock; /* one round at a time */
-	bool compared; /* round_lock: with the database, once */
+	bool compared; /* round_lock: m was compared with the database at least once */
 	/* round_lock: windows that the manifest named at the start, and that were blocks already. Which
 	 * ids their series had is not known any more. */
 	struct window_name {
@@ -162,7 +162,7 @@ const struct view_window *view_find_window(
 	const struct publisher_view *v, int64_t start_ns, uint64_t identity);
 /* The block that has replaced a window, or another block; NULL: none. */
 const struct view_block *view_cover_of_window(const struct publisher_view *v, int64_t start_ns);
-/* had: the directory had the block, so one that has all of its time has replaced it. */
+/* had: the directory had the block, so a block that covers all of its time has replaced it. */
 const struct view_block *view_cover_of_block(
 	const struct publisher_view *v, const struct manifest_block *b, bool had);
 
@@ -199,7 +199,8 @@ MUST_CHECK enum err_code compare_locked(struct round *r, struct err *err);
 bool block_is_named_locked(const struct publisher *p, const struct ulid *u);
 /* Each batch of r->ship is in p->m. p->lock is held. */
 bool round_is_complete_locked(const struct round *r);
-/* True: its rows are where p->m says, or were dropped: its files may go. p->lock is held. */
+/* True: p->m names a block with its rows, or they were dropped. Its files may go. p->lock is
+ * held. */
 bool ship_is_over_locked(const struct round *r, const struct head_ship_window *w);
 
 /* ---- upload.c, remove.c: all that there is to do ---- */
@@ -209,7 +210,7 @@ MUST_CHECK enum err_code remove_all(struct publisher *p, struct err *err);
 
 /* ---- status.c ---- */
 
-/* Why nothing is acknowledged; p->lock is not held. False: all is. */
+/* Says why nothing may be acknowledged. False: it may. p->lock is not held. */
 bool publisher_say_refusal(struct publisher *p, struct err *out);
 void publisher_collect(void *ctx); /* a metric_collect_fn */
 

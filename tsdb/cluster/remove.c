@@ -7,12 +7,12 @@
 #include "tsdb/cluster/publisher_internal.h"
 
 /*
- * Removing. An object goes when a manifest without it was confirmed as long ago as the delay, by
- * our monotonic clock, and the lease is surely still ours. Objects that nobody names, left by a
- * crash before their manifest, are found by a list; they go onto the same list of what is gone.
+ * Removing. An object is removed when a manifest without it was confirmed delete_delay_ns ago, by
+ * our monotonic clock, and the lease is surely still ours. Objects that no manifest names, left by
+ * a crash, are found by listing the bucket; they go onto the same list `gone`.
  */
 
-/* It is put, and the next manifest names it. p->lock is held. */
+/* The object was put, and the next manifest names it. p->lock is held. */
 static bool remove_is_needed(const struct publisher *p, struct str rest)
 {
 	struct manifest_key key;
@@ -36,7 +36,7 @@ static bool remove_is_needed(const struct publisher *p, struct str rest)
 
 /* ---- what is gone ---- */
 
-/* A removal that has begun ends while the lease is ours. */
+/* Half of the lease's time is left: a removal that begins now ends while the lease is ours. */
 static bool remove_has_time(const struct publisher *p)
 {
 	return !lease_is_fenced(p->lease) && lease_age_ns(p->lease) < lease_ns(p->lease) / 2;
@@ -84,7 +84,7 @@ static enum err_code cluster_remove_gone(struct publisher *p, struct err *err)
 	while (remove_has_time(p) && remove_next_gone(p, &at, key)) {
 		snprintf(whole, sizeof(whole), "shards/%s/%s", p->shard, key);
 		rc = bucket_delete(p->o.bucket, str_of(whole), err);
-		/* A key that is none names no object. */
+		/* An invalid key names no object: it counts as removed. */
 		remove_end_delete(p, key, !rc || rc == ERR_INVALID);
 		if (rc && rc != ERR_INVALID)
 			return rc;

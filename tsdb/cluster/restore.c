@@ -18,11 +18,11 @@
 #include "tsdb/lists/losses.h"
 
 /*
- * The order: data that is there is set aside (aside.c); the marker, then all else, each synced,
- * then the marker says that the directory is whole. It goes once the manifest says that the shard
- * takes profiles. So a crash before that is no loss: either the manifest is `complete` still, or
- * the directory is whole. The publisher keeps in the manifest what the directory lacks
- * (publisher.h), so nothing leaves the bucket because it could not be restored.
+ * The order: data that is there is set aside (aside.c). The marker is written, then all files, each
+ * synced; then the marker says that the directory is whole. It is removed once the manifest says
+ * that the shard takes profiles. So a crash before that loses nothing: the manifest is still
+ * `complete`, or the directory is whole. The publisher keeps in the manifest what the directory
+ * lacks (publisher.h), so nothing leaves the bucket because it could not be restored.
  */
 
 #define META_BYTES_MAX (64u << 20)
@@ -231,7 +231,7 @@ static enum err_code restore_lost(struct restore *r, enum err_code rc, enum loss
 
 /* ---- small files ---- */
 
-/* Its content where it is lost: no file of ids tells that none are known. */
+/* Written if the object is lost. db_open cannot read it; no file would mean: no ids were given. */
 #define UNKNOWN_IDS "lost\n"
 
 static enum err_code restore_ids(struct restore *r, struct buf *bytes, struct err *err)
@@ -248,7 +248,7 @@ static enum err_code restore_ids(struct restore *r, struct buf *bytes, struct er
 	if ((rc = restore_fetch(r, &key, f, bytes, err))) {
 		if (!cluster_restore_is_loss(rc))
 			return rc;
-		/* No row is lost by it: one that cannot be read makes db_open pass over numbers. */
+		/* No row is lost: db_open skips numbers if it cannot read the file. */
 		r->done->lost++;
 		log_error("cluster", "ids are not known, numbers are passed over", LOG_E(err));
 		return fs_write_file(r->fs, path, STR(UNKNOWN_IDS), err);
@@ -308,8 +308,8 @@ static enum err_code restore_add_segments(struct restore *r, const struct manife
 }
 
 /*
- * A window that lacks segments keeps the numbers of their batches: the manifest names them, and
- * further batches must not be taken for them.
+ * A window that lacks segments does not use the numbers of their batches again: the manifest names
+ * them, and new batches must not be taken for them.
  */
 static enum err_code restore_end_window(struct restore *r, const struct manifest_window *w,
 	struct head_restore *h, uint64_t last, struct err *err)
@@ -420,7 +420,7 @@ static enum err_code restore_block(struct restore *r, const struct manifest_bloc
 
 /* ---- what is passed over ---- */
 
-/* It stays in the bucket, and is in no answer. */
+/* Notes an entry that stays in the bucket and is in no answer. */
 static enum err_code restore_pass_over(struct restore *r, enum loss_what what, const char *where,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
@@ -516,8 +516,8 @@ enum err_code restore_run(
 
 /* ---- blocks that were dropped meanwhile ---- */
 
-/* The directory is a stub that was dropped; *out: its contents. What cannot be read is none: the
- * database says what is wrong with it. */
+/* The directory is a stub of a dropped block; *out: its meta.json. False for a stub that cannot be
+ * read: the database says what is wrong with it. */
 static bool cluster_restore_was_dropped(
 	const char *dir, const struct manifest *m, struct arena *a, struct block_meta *out)
 {

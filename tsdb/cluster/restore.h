@@ -8,15 +8,15 @@
  * all else is restored. What readers pass over (manifest_hidden) becomes such an entry too.
  *
  * Data that is there moves to a folder replaced-TIME of the directory first, and older folders of
- * that kind go: what the directory had and never put is there until the next time.
+ * that kind are removed: what the directory had and never put stays there until the next time.
  *
- * What the shard had acknowledged and not put went with the old directory: shard.h notes that.
+ * What the shard had acknowledged and not put went with the old directory: shard.h notes that loss.
  *
  * A file `restoring` is in the directory from the beginning until the manifest says that the shard
- * takes profiles (publisher_begin): a directory with it has acknowledged nothing that is in its
- * place. It says whether data is being moved, or the directory is whole. Where a crash or an error
- * ended a restore before that, the next one moves the rest or empties what that one made, and
- * begins again.
+ * takes profiles (publisher_begin). While it is there, the restored data has acknowledged nothing.
+ * The file says that data is being moved, or that the directory is not whole, or that it is. If a
+ * crash or an error ended a restore before the last, the next one moves the rest or empties what
+ * the first one made, and begins again.
  *
  * Units:     bytes.
  * Errors:    of the bucket, but for those that are losses; ERR_IO, ERR_NOMEM; ERR_CANCELED;
@@ -35,8 +35,8 @@ struct store_ops;
 struct starting;
 
 #define RESTORE_MARKER "restoring"
-/* Behind "head/<start>": a loss of a window that lacks some of its segments, from one on. The
- * publisher puts a snapshot in the place of all, so that readers can go on. */
+/* Comes after "head/<start>" in a loss: the window lacks its segments from one on. The publisher
+ * replaces all of them by a snapshot, so that readers can go on. */
 #define RESTORE_LACKS " segments"
 
 struct restore_options {
@@ -58,7 +58,7 @@ struct restore_done {
 /* The directory has no data, or only what a restore left that did not make it whole. */
 bool restore_is_due(const char *dir);
 bool restore_has_marker(const char *dir);
-/* One of both: nothing that the directory has was acknowledged by it. */
+/* The marker is there, or no data: the directory has acknowledged nothing of what it has. */
 bool restore_is_idle(const char *dir);
 /* Sets aside what is there and makes the directory whole; the marker stays. Also of a manifest that
  * names nothing. */
@@ -68,9 +68,9 @@ MUST_CHECK enum err_code restore_run(
 MUST_CHECK enum err_code restore_end(struct fs *fs, const char *dir, struct err *err);
 
 /*
- * A directory that is whole: removes stubs (tsdb/catalog/remote.h) that the manifest does not name
- * and whose time says that the caretaker dropped them while the shard was gone (caretaker.h): from
- * the inventory first, as retention does, so they are no loss. *n: how many.
+ * For a directory that is whole: removes stubs (tsdb/catalog/remote.h) that the manifest does not
+ * name and that, by their time, the caretaker dropped while the shard was gone (caretaker.h). They
+ * leave the inventory first, as by retention, so they are no loss. *n: how many.
  */
 MUST_CHECK enum err_code forget_dropped(
 	struct fs *fs, const char *dir, const struct manifest *m, size_t *n, struct err *err);

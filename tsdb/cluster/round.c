@@ -15,7 +15,7 @@
 
 /*
  * One round. First objects are put that the next manifest names: small files, segments. Then the
- * manifest is made and written. Only if that was confirmed, files go that it has made unneeded.
+ * manifest is made and written. Only after that is confirmed, local files of segments are removed.
  *
  * A put that fails ends the puts of the round, but not the round: the manifest is written all the
  * same, without what was not put, as it is also the lease.
@@ -46,7 +46,7 @@ static struct publisher_stamp *round_stamp_of(struct publisher *p, const char *k
 	return s;
 }
 
-/* True: it is the file that was put. *now: as it is. */
+/* True: the file is still the one that was put. *now: its stamp now. */
 static bool round_is_as_stamped(
 	const struct publisher_stamp *s, const char *path, struct publisher_stamp *now)
 {
@@ -68,7 +68,7 @@ typedef void (*small_key_fn)(
 
 /*
  * Puts a file that is replaced when it changes; *out: what is put, bytes 0 if there is no file.
- * has: the manifest has it already.
+ * has: what the manifest names already; NULL: nothing.
  */
 static enum err_code round_put_small(struct round *r, const char *name, const char *path,
 	small_key_fn key_of, const void *ctx, const struct manifest_file *has,
@@ -82,7 +82,7 @@ static enum err_code round_put_small(struct round *r, const char *name, const ch
 	*out = (struct manifest_file){ 0 };
 	if (!s)
 		return err_nomem(err, "publish");
-	/* What no manifest names may have been removed. */
+	/* An object that the manifest does not name may have been removed, and is put again. */
 	if (round_is_as_stamped(s, path, &now) && has && has->bytes == s->f.bytes &&
 		has->hash == s->f.hash) {
 		*out = s->f;
@@ -162,7 +162,7 @@ static void round_key_of_meta(
 	*out = manifest_key_block(x.shard, &x.b, MANIFEST_META);
 }
 
-/* meta.json says that there are no raw rows. */
+/* meta.json says that there are no raw rows any more. */
 static bool round_says_no_raw(const char *path)
 {
 	struct buf text = { 0 };
@@ -253,7 +253,7 @@ static void round_put_small_files(struct round *r)
 		if (named)
 			round_put_of_block(r, &r->view.blocks[i]);
 	}
-	/* What was not looked at counts as failed: without it a block is not named. */
+	/* Deleted ranges that were not put count as failed: without them a block is not named. */
 	for (size_t i = 0; i < r->view.blocks_n && r->rc; i++)
 		r->view.blocks[i].deleted_failed |= r->view.blocks[i].deleted_n &&
 			!r->view.blocks[i].deleted.bytes;
@@ -261,7 +261,7 @@ static void round_put_small_files(struct round *r)
 		round_put_of_window(r, &r->view.windows[i]);
 }
 
-/* A round that puts much may last longer than the lease: it is confirmed meanwhile. */
+/* A round that puts much may last longer than the lease, which is confirmed in between. */
 static enum err_code round_keep_lease(struct publisher *p, struct err *err)
 {
 	int64_t age = lease_age_ns(p->lease), limit = lease_ns(p->lease);
@@ -355,7 +355,7 @@ static void round_put_window(struct round *r, const struct head_ship_window *w)
 	if (!last && w->end_ns <= r->p->m.dropped_ns)
 		return;
 
-	/* Its block says it all, or nothing is to be kept. */
+	/* The window is gone here: its segments are needed only while its block is not named. */
 	if (!w->in_head && !view_find_window(&r->view, w->start_ns, w->identity)) {
 		const struct view_block *by = view_cover_of_window(&r->view, w->start_ns);
 
@@ -392,9 +392,9 @@ static void round_put_window(struct round *r, const struct head_ship_window *w)
 }
 
 /*
- * The manifest names a window whose block is here and not put yet, and which was a block when we
- * started. Series that it alone had get other ids now, and nobody could read it beside segments
- * with those: they wait for the block.
+ * The manifest names a window that was a block already when we started, and that block is not put
+ * yet. Series that only this window had get new ids now, and nobody could read it together with
+ * segments that use those. So segments wait until the block is put.
  */
 static bool round_must_wait(struct round *r)
 {
@@ -497,7 +497,7 @@ static enum err_code round_compare(struct round *r, struct err *err)
 	return rc;
 }
 
-/* The manifest is there. p->lock is held. */
+/* The manifest's write was confirmed. p->lock is held. */
 static void round_confirm_locked(struct publisher *p)
 {
 	struct ulid *v = reallocarray(p->there, p->m.blocks_n + 1u, sizeof(*v));
@@ -510,7 +510,7 @@ static void round_confirm_locked(struct publisher *p)
 	p->work_due = true;
 	cond_broadcast(&p->work);
 	if (!v)
-		return; /* the older list is true but for what has left it */
+		return; /* out of memory: the older list stays */
 	p->there = v;
 	p->there_n = p->m.blocks_n;
 	for (uint32_t i = 0; i < p->m.blocks_n; i++)
@@ -519,7 +519,7 @@ static void round_confirm_locked(struct publisher *p)
 		qsort(v, p->there_n, sizeof(*v), ulid_cmp);
 }
 
-/* Files of the head that nobody needs any more. */
+/* Removes files of segments that nobody needs any more. */
 static void round_release_files(struct round *r)
 {
 	struct publisher *p = r->p;

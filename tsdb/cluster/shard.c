@@ -23,10 +23,10 @@ struct shard_node {
 	struct arena arena; /* of strings */
 	char *lock_path;
 	struct publisher *p; /* from shard_open to the end */
-	bool taken; /* the lease was had */
-	bool late; /* it started without: `late_take` takes it */
+	bool taken; /* the lease was taken */
+	bool late; /* it started without the lease: `late_take` takes it */
 	atomic_bool canceled;
-	atomic_bool refused; /* another server has the name: the lease was not had in time */
+	atomic_bool refused; /* another server has or had the lease when `late_take` asked */
 	struct thread late_take;
 	struct db *db;
 	struct db_published published;
@@ -37,7 +37,7 @@ struct shard_node {
 	bool open; /* p may be woken by the database */
 	bool stopping;
 
-	bool swap_failed; /* the local thread's: it is said once */
+	bool swap_failed; /* local thread only: the log has it */
 };
 
 /* ---- life ---- */
@@ -193,9 +193,9 @@ static enum err_code shard_node_restore(struct shard_node *s, struct err *err)
 /* ---- what the owner before did not put ---- */
 
 /*
- * The earliest time of it. What is put names each window that the owner had then; after that it
- * took nothing that was older than all of them but by a new window, which begins after what was too
- * late for the newest time that it had.
+ * The earliest time of a row that may be lost. The manifest names all windows that the owner had at
+ * through_ns. Rows that it took later are in one of these, or in a new window. A new window begins
+ * at most too_old_ns before the window of the newest time: older rows were refused.
  */
 static int64_t shard_node_took_from(const struct shard_node *s, const struct manifest *m)
 {
@@ -221,7 +221,7 @@ struct shard_unsent {
 	char where[256];
 };
 
-/* After a crash it is found again: one entry says it. */
+/* After a crash the same loss is noted again: it gets the name of the old entry, and adds none. */
 static bool shard_unsent_is_new(void *ctx, const struct loss *l)
 {
 	struct shard_unsent *u = ctx;
@@ -341,7 +341,7 @@ static enum err_code shard_node_take(struct shard_node *s, struct err *err)
 
 static void cluster_shard_look_thread(void *ctx);
 
-/* The directory is open, so it cannot be made anew. What it took and told nobody of is a loss: the
+/* The directory is open, so it cannot be made anew. What it took and did not publish is a loss: the
  * next start notes it, as the manifest is not `complete` any more. */
 static enum err_code shard_node_end_late(struct shard_node *s, struct err *err)
 {
@@ -354,7 +354,7 @@ static enum err_code shard_node_end_late(struct shard_node *s, struct err *err)
 					s->o.name);
 }
 
-/* Nothing is written to the bucket before the lease is had. */
+/* Nothing is written to the bucket before the lease is taken. */
 enum err_code shard_take_late(struct shard_node *s, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -377,7 +377,7 @@ static void cluster_shard_late_thread(void *ctx)
 	enum err_code rc;
 	struct err err;
 
-	while (!ended) { /* until the lease is had, or another server has it, or the end */
+	while (!ended) { /* until the lease is taken, another server has it, or the shard stops */
 		if ((rc = shard_take_late(s, &err)) == ERR_EXISTS)
 			log_error("cluster", "another server took the shard", LOG_E(&err));
 		else if (rc && rc != ERR_CANCELED)
@@ -392,7 +392,7 @@ static void cluster_shard_late_thread(void *ctx)
 	}
 }
 
-/* The bucket knows before the first profile of a new directory that it is not complete any more. */
+/* A manifest without `complete` is confirmed before the first profile of a new directory. */
 static enum err_code shard_node_begin_new(struct shard_node *s, struct err *err)
 {
 	enum err_code rc;
@@ -477,7 +477,7 @@ enum err_code shard_check_lease(struct shard_node *s, struct err *err)
 
 /* ---- blocks that leave the disk ---- */
 
-/* Whole ones on the disk that are old enough; malloc'ed. */
+/* Undamaged blocks on the disk that are old enough; malloc'ed. */
 static struct ulid *shard_node_list_old(struct shard_node *s, int64_t now_ns, size_t *n)
 {
 	struct db *db = s->db;

@@ -1,19 +1,19 @@
 /*
  * Shard: a data directory that is published in the bucket under a name.
  *
- * shard_start takes the lease of the name, makes the directory anew of what the bucket has where it
- * has no data or is not the one that published last (lease.h, restore.h), opens the database, and
- * begins to publish it (publisher.h). Blocks that are in the bucket, and older than the local
- * retention, are read there from then on: their tables on the disk go.
+ * shard_start takes the lease of the name, restores the directory from the bucket if it has no data
+ * or is not the one that published last (lease.h, restore.h), opens the database, and begins to
+ * publish it (publisher.h). Blocks that are in the bucket, and older than the local retention, are
+ * read there from then on: their tables on the disk are removed.
  *
- * Where the bucket is away at the start, a directory that was the shard's before is opened all the
- * same: what it stores is published once the bucket is back and the lease is had. If another server
- * has it then, or had it meanwhile, this one counts as fenced.
+ * If the bucket is away at the start, a directory that was the shard's before is opened all the
+ * same: what it stores is published once the bucket is back and the lease is taken. If another
+ * server has the lease then, or had it meanwhile, this one counts as fenced.
  *
  * shard_check_lease says if what the database stores may be acknowledged: not before the lease is
- * had, nor while it was not confirmed for its time, as another server may have the name then and
- * nobody would find what is acknowledged. Where another directory was the shard's before, a loss is
- * noted first, over the time in which the owner before may have taken what is not in the bucket.
+ * taken, nor while the lease was not confirmed for its time. Another server may have the name then,
+ * and nobody would find the rows. If another directory was the shard's before, a loss is noted
+ * first, over the time of what the owner before may have taken and not put into the bucket.
  *
  * Units:     nanoseconds.
  * Errors:    of the lease: ERR_EXISTS "shard a is in use by HOST since TIME"; ERR_CANCELED; of
@@ -45,7 +45,7 @@ struct shard_options {
 	const char *address; /* where others reach it; NULL: it joins none (lease.h) */
 	bool no_probe;
 	struct starting *waiting; /* base/self/starting.h; NULL: nobody asks */
-	bool numbers; /* it stores numeric series alone: losses say so */
+	bool numbers; /* it stores only numeric series: losses say so */
 	/* For tests: publisher_round, publisher_work and shard_swap are called instead. */
 	bool no_threads;
 };
@@ -70,19 +70,19 @@ void shard_abandon(struct shard_node *s); /* the same without a request, as a cr
 /* NULL: it has not started. */
 struct db *shard_db(struct shard_node *s);
 struct publisher *shard_publisher(struct shard_node *s);
-/* For tests: what the thread does of a shard that started without the bucket. ERR_EXISTS: another
- * server has the lease, or had it and the next start has to restore the directory. */
+/* For tests: one attempt of the thread of a shard that started without the bucket. ERR_EXISTS:
+ * another server has the lease, or had it and the next start has to restore the directory. */
 MUST_CHECK enum err_code shard_take_late(struct shard_node *s, struct err *err);
 /* Another server took the name: this one must end, its rows reach nobody. */
 bool shard_is_fenced(const struct shard_node *s);
-/* Nobody else can have the lease; else another server may have it, whether or not this one knows
- * that. Asks nobody. */
+/* True: nobody else can have the lease. False: another server may have it, even if this one does
+ * not know that. Asks nobody. */
 bool shard_lease_is_sure(const struct shard_node *s);
 /* As publisher_check_lease: what is stored may be acknowledged, or ERR_UNAVAILABLE. */
 MUST_CHECK enum err_code shard_check_lease(struct shard_node *s, struct err *err);
 
-/* Blocks whose age now_ns tells to leave the disk are read in the bucket from now on; how many. The
- * thread calls it; so may one other at a time where there is none. */
+/* Blocks that are older than the local retention at now_ns are read in the bucket from now on.
+ * Returns how many. The thread calls it; without threads one caller at a time may. */
 size_t shard_swap(struct shard_node *s, int64_t now_ns);
 
 #endif

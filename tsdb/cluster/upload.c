@@ -17,15 +17,15 @@
 
 /*
  * Putting blocks and snapshots. Tables first, meta.json last, each compared with its hash before it
- * is sent: what is damaged here does not take the place of segments there. The next round names
- * what is put.
+ * is sent: a block that is damaged here never replaces good segments in the bucket. The next round
+ * names in the manifest what was put.
  */
 
 /* ---- objects ---- */
 
 /*
- * From here until the end of the round the object is not removed. One that is being removed now is
- * put after that.
+ * From now on the object is not removed, until the next round begins. If it is being removed now,
+ * this waits for the end of that.
  */
 static enum err_code object_reserve(
 	struct publisher *p, const struct manifest_key *key, uint64_t bytes, struct err *err)
@@ -262,7 +262,7 @@ static enum err_code cluster_upload_note_ready(
 	return rc;
 }
 
-/* The file is damaged or cannot be read: that is tried again later, and holds up no other block. */
+/* A file is damaged or cannot be read: the block is tried again later, and holds up no other. */
 static void cluster_upload_note_failed(
 	struct publisher *p, const struct ulid *u, const struct err *why)
 {
@@ -294,7 +294,7 @@ static enum err_code upload_blocks(struct publisher *p, struct err *err)
 	struct ulid u;
 	int64_t began;
 
-	while (cluster_upload_take_wanted(p, &u)) { /* the next comparison finds again what failed */
+	while (cluster_upload_take_wanted(p, &u)) { /* the next comparison finds failed ones again */
 		if (cluster_upload_is_ready(p, &u) || !(pinned = cluster_upload_pin(p->db, &u)))
 			continue;
 		began = clock_monotonic_ns();

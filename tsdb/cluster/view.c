@@ -103,8 +103,8 @@ const struct view_block *view_cover_of_window(const struct publisher_view *v, in
 }
 
 /*
- * A block that was joined twice since is in no list of sources any more; but blocks do not overlap,
- * so one whose time has all of its time has replaced it, if it was there.
+ * If the block made of this one was joined again, no list of sources has this one any more. But
+ * blocks do not overlap: one that covers its time has replaced it, if the directory had it.
  */
 const struct view_block *view_cover_of_block(
 	const struct publisher_view *v, const struct manifest_block *b, bool had)

@@ -28,7 +28,7 @@ enum err_code assignment_version_make(
 	return ERR_OK;
 }
 
-/* Of equal mixes the first name's counts. */
+/* If two shards have equal mixes, the first one owns the key. */
 uint32_t assignment_owner(const struct assignment_version *v, uint64_t key)
 {
 	uint64_t best = 0, mix;

@@ -1,17 +1,17 @@
 /*
  * Assignment: which shards of a bucket share the targets and the pushes.
  *
- * One object, `assignment`, beside `shards/`. It is written by conditional puts alone, and counts
- * up by 1 with each change. It has the last versions, so that whoever is behind by some is known to
- * do what these said, and so that the owner of a profile of an earlier time is the same for all.
+ * One object, `assignment`, beside `shards/`. It is written only by conditional puts, and counts up
+ * by 1 with each change. It has the last versions: so all know what a shard that is behind still
+ * does, and all agree on the owner of a profile of an earlier time.
  *
  * The owner of a key in a version is the shard with the highest mix of the key and the hash of its
  * name (rendezvous hashing). A shard that comes takes its share evenly from all others, and one
  * that goes gives its own to all; nothing else moves. It is the same on every machine and in every
  * version of the program.
  *
- * Version 0 is no version: it is what servers do that run with a fixed total and follow none. With
- * `total` they share the keys by hash_owner (base/map.h), each with the ordinal at the end of its
+ * Version 0 stands for servers that run with a fixed total and follow no version. If `total` is
+ * known they share the keys by hash_owner (base/map.h), each with the ordinal at the end of its
  * name.
  *
  * The text is one JSON object on one line; its last member is the checksum of what is before it, as
@@ -52,8 +52,8 @@ struct assignment {
 	struct str *drained; /* ascending; they do not join by themselves */
 	uint32_t drained_n;
 	uint64_t total; /* of servers that follow no number; 0: there were none */
-	char secret[ASSIGNMENT_SECRET_LEN + 1]; /* who knows it may read the bucket */
-	/* In the file of a shard alone: all that live followed this number once. 0: not known. */
+	char secret[ASSIGNMENT_SECRET_LEN + 1]; /* whoever knows it can read the bucket */
+	/* Only in the file of a shard: all shards that lived followed this number. 0: not known. */
 	uint64_t settled;
 };
 

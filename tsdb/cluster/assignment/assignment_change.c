@@ -129,7 +129,7 @@ static enum err_code change_append(const struct assignment *from, struct str *sh
 	return assignment_version_make(&v[kept], shards, n, a, err);
 }
 
-/* What becomes of the lists; *n 0: nothing. */
+/* Makes the next lists; *n 0: nothing changes. */
 static enum err_code change_lists(const struct assignment *from, const struct assignment_change *c,
 	struct arena *a, struct assignment *out, struct str **shards, uint32_t *n, struct err *err)
 {
@@ -197,7 +197,7 @@ enum err_code assignment_changed(const struct assignment *from, const struct ass
 
 /* ---- in the bucket ---- */
 
-/* A member that cannot be read is one whose lease is not known: it does not hinder a change. */
+/* A member whose manifest cannot be read does not hinder a change: it counts with the default. */
 static int64_t change_longest_lease(struct bucket *b, const struct assignment *list)
 {
 	const struct assignment_version *v = assignment_newest(list);

@@ -1,9 +1,9 @@
 /*
- * Changes of the assignment: read, change, conditional put; all again where somebody was faster. So
+ * Changes of the assignment: read, change, conditional put; if somebody was faster, all again. So
  * of two changes at once one wins, and the other one is made after it.
  *
- * A new version keeps profiles from a time on that is later than now by the longest lease of the
- * members and CHANGE_AHEAD_NS: by then all that live follow it.
+ * A new version owns profiles from since_ns on: now, plus the longest lease of the members, plus
+ * CHANGE_AHEAD_NS. By then all members that live follow it.
  *
  * Errors:    the bucket's. ERR_NOT_FOUND: there is no assignment, or the shard is not in it.
  *            ERR_INVALID: the name; the last shard cannot be drained. ERR_LIMIT: too many shards.

@@ -11,7 +11,7 @@
 
 /* ---- the file ---- */
 
-/* A file that cannot be read is as none: the bucket says more. */
+/* A file that cannot be read counts as missing: the bucket has the assignment. */
 static void assignment_node_read_file(
 	const struct assignment_node *n, struct arena *a, struct assignment *out)
 {
@@ -225,7 +225,7 @@ static void assignment_node_settle(struct assignment_node *n, uint64_t number)
 	assignment_rule_unref(rule);
 }
 
-/* Looks at the shards that are behind; targets that got free are ours. */
+/* Looks at the shards that are behind; targets that they gave up become ours. */
 static void assignment_node_look_at_peers(struct assignment_node *n)
 {
 	struct assignment_rule *rule = NULL;
@@ -408,9 +408,9 @@ void assignment_node_secret(struct assignment_node *n, char out[ASSIGNMENT_SECRE
 }
 
 /*
- * Between a look and `follow` profiles are stored by the old rule: the manifest still says it. Only
- * after a pause is the look's answer waited for, and then nothing is stored until it is followed:
- * `follow` waits for what is being stored, so this must not wait for `follow`.
+ * Until `follow` returns, profiles are stored by the old rule, and the manifest still has the old
+ * number. Only after a pause this waits for a look. If the look found a new number, the scrape is
+ * not stored. This must not wait for `follow`, which waits for what is being stored.
  */
 enum err_code assignment_node_check(struct assignment_node *n, struct err *err)
 {

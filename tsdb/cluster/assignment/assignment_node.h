@@ -10,8 +10,8 @@
  * our monotonic clock since we began to look: no clock is compared with another one's.
  *
  * A process that was paused, or whose machine slept, scrapes by an old number when it resumes. So
- * what is to be stored asks assignment_node_check first. If the last look began longer ago than the
- * lease's time, it waits for a look that begins now. While the bucket is away scrapes go on.
+ * assignment_node_check is asked before a scrape is stored. If the last look began longer ago than
+ * the lease's time, it waits for a look that begins now. While the bucket is away scrapes go on.
  *
  * A start without the bucket follows the number of the file. Where there is none, no target is its
  * own until the bucket is back.
@@ -83,9 +83,9 @@ struct assignment_owner {
 
 /*
  * The shard that keeps a profile with these labels and of this time. It is the same before and
- * after a change, so a profile that is sent again finds itself. If that shard is in no list any
- * more and has ended, the owner by the newest version keeps it. ERR_UNAVAILABLE: it is not known
- * now. May ask the bucket, at most once for each shard and look.
+ * after a change, so a profile that is sent again reaches the same shard. If that shard has ended
+ * and the newest version lacks it, the owner by that version keeps the profile. ERR_UNAVAILABLE:
+ * the owner is not known now. May ask the bucket, at most once for each shard and look.
  */
 MUST_CHECK enum err_code assignment_push_owner(struct assignment_node *n, uint64_t labels_hash,
 	int64_t ts_ns, struct assignment_owner *out, struct err *err);

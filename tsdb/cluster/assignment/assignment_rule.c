@@ -90,7 +90,7 @@ static bool assignment_rule_is_behind(
 	return false;
 }
 
-/* Versions that somebody may still follow alone. */
+/* Older versions that a member of them may still follow. */
 static enum err_code assignment_rule_find_past(
 	struct assignment_rule *r, const struct assignment_floor *floors, size_t n, struct err *err)
 {

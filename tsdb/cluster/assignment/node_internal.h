@@ -40,7 +40,7 @@ struct assignment_node {
 	bool wanted; /* a look is to begin now */
 	bool joined;
 	uint64_t looks; /* that began; the first one is the start's */
-	int64_t answered_ns; /* clock_running_ns: when the last look began that ended */
+	int64_t answered_ns; /* clock_running_ns: when the last look began that has ended */
 	int64_t good_ns; /* the same of the last one that succeeded; 0: none */
 	uint64_t followed; /* number that `follow` took */
 	uint64_t settled; /* number that all that live followed */
@@ -54,7 +54,7 @@ struct assignment_node {
 
 /* ---- node_peers.c ---- */
 
-/* The peers are the shards of the assignment. p->lock is held. */
+/* The peers are the shards of the assignment. n->lock is held. */
 MUST_CHECK enum err_code node_peers_set_locked(
 	struct assignment_node *n, const struct assignment *list, struct err *err);
 struct node_peer *node_peers_find_locked(struct assignment_node *n, struct str name);

@@ -22,8 +22,8 @@ struct node_peer *node_peers_find_locked(struct assignment_node *n, struct str n
 }
 
 /*
- * A shard that was not known has nothing by a number that all that lived have followed: if it is
- * new, or was dead then, it looked at the assignment before it scraped.
+ * A shard that is new to us has nothing by numbers below `settled`: all shards that lived followed
+ * that number. One that is new, or was dead then, looked at the assignment before it scraped.
  */
 static struct node_peer node_peers_make(const struct assignment_node *n, struct str name)
 {
@@ -221,7 +221,7 @@ static enum err_code node_peers_read_address(
 	return gone ? ERR_OK : rc;
 }
 
-/* What is known of the shard, and read where it is not. *gone: it has ended. */
+/* The shard's address; read from its manifest if it is not known. *gone: the shard has ended. */
 static enum err_code node_peers_address(struct assignment_node *n, struct str name,
 	struct assignment_owner *out, bool *gone, struct err *err)
 {

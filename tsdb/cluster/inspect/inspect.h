@@ -1,5 +1,5 @@
 /*
- * Inspect: is all there that manifests name; and a manifest made anew out of what is there.
+ * Inspect: checks that all objects are there that manifests name, and makes a manifest of objects.
  *
  * Units:     bytes, nanoseconds.
  * Errors:    of the bucket and of files. What is wrong with a shard is a finding, not an error.
@@ -42,7 +42,7 @@ MUST_CHECK enum err_code inspect_rebuild(struct inspect *inspect, struct str sha
  * Writes such a manifest where there is none, or one that cannot be read (ERR_INVALID: it can), and
  * says `stopped` and not `complete`: whichever directory takes it over is made of it, and notes a
  * loss from the newest time on that is there. First it waits for wait_ns (0: LEASE_MIN_NS; -1: not
- * at all): a shard that runs writes its manifest in that time, ERR_EXISTS.
+ * at all): a shard that runs writes its manifest in that time (ERR_EXISTS).
  */
 MUST_CHECK enum err_code inspect_repair(
 	struct inspect *inspect, struct str shard, int64_t wait_ns, struct err *err);

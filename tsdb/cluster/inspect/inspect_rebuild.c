@@ -10,10 +10,11 @@
 #include "tsdb/segments/segments.h"
 
 /*
- * A manifest out of what is there. What says of itself whose it is, is taken: blocks by meta.json,
- * which is put last; segments by their heads and by the hash in their keys. What was on its way out
- * is there too: blocks that were joined, windows that were cut. A block's heads say which windows
- * are in it through all joining, so they tell what it has replaced.
+ * Makes a manifest of the objects that are there. Objects are taken that describe themselves:
+ * blocks by their meta.json, which is put last; segments by their heads and the hash in their keys.
+ * Objects that were to be removed are there too: of blocks that were joined, of windows that were
+ * cut. The heads in a block's meta.json name all windows in it, also after joining: so they tell
+ * which blocks and windows it has replaced.
  */
 
 #define SMALL_BYTES_MAX (256u << 20)
@@ -43,7 +44,7 @@ static void inspect_rebuild_leave(struct inspect_rebuild *r, struct str rest, co
 		STR_ARG(rest), why);
 }
 
-/* False: the object is not what it should be, and that is said. *rc: another error. */
+/* False: the object is not what it should be, and a note says so; or *rc is another error. */
 static bool inspect_rebuild_is_fine(
 	struct inspect_rebuild *r, struct str rest, enum err_code *rc, const struct err *why)
 {
@@ -310,7 +311,7 @@ static size_t inspect_rebuild_first_with(const struct inspect_rebuild *r, int64_
 	return low < r->heads_n && r->heads[low].start_ns == start_ns ? low : r->heads_n;
 }
 
-/* The best block with the first window of this one: joined more often, or made later. */
+/* The best block that has this window: joined more often, or made later. */
 static uint32_t inspect_rebuild_best_with(const struct inspect_rebuild *r, int64_t start_ns)
 {
 	size_t i = inspect_rebuild_first_with(r, start_ns);
@@ -529,7 +530,7 @@ static bool inspect_rebuild_count_object(
 	return true;
 }
 
-/* Objects of no kind that we know. */
+/* Notes objects of a kind that we do not know. */
 static void inspect_rebuild_name_strangers(struct inspect_rebuild *r)
 {
 	static const struct str known[] = {
@@ -545,7 +546,7 @@ static void inspect_rebuild_name_strangers(struct inspect_rebuild *r)
 	}
 }
 
-/* Blocks without a meta.json: it is put last, so these are not whole. */
+/* Notes blocks without a meta.json: it is put last, so these are not whole. */
 static void inspect_rebuild_name_halves(struct inspect_rebuild *r)
 {
 	struct str before = STR("");

@@ -7,12 +7,12 @@
 #include "tsdb/cluster/lease.h"
 
 /*
- * Repair: a manifest that was made anew is written. Only where there is none that can be read, and
- * nobody writes one meanwhile.
+ * Repair: writes a manifest that was made of the objects, only if there is none that can be read
+ * and nobody writes one meanwhile.
  */
 #define LOOKS 20
 
-/* ERR_OK: there is none, or none that can be read; *etag: of that one, "": none. */
+/* ERR_OK: there is no manifest, or it cannot be read; *etag: its ETag, or "". */
 static enum err_code inspect_repair_look(
 	struct inspect *inspect, struct str shard, char *etag, struct err *err)
 {
@@ -61,7 +61,7 @@ static enum err_code inspect_repair_wait_for_owner(
 	return ERR_OK;
 }
 
-/* It is no directory's, and nobody knows if all that was acknowledged is there: who takes it over
+/* The manifest belongs to no directory, and may lack what was acknowledged: whoever takes it over
  * notes a loss from its newest time on. */
 static enum err_code inspect_repair_put_manifest(
 	struct inspect *inspect, struct manifest *m, const char *etag, struct err *err)

@@ -141,7 +141,7 @@ static void inspect_verify_suspect(
 	v->suspects[v->n++] = (struct suspect){ name, copy.ptr };
 }
 
-/* What is wrong with an object is for the list; what is wrong with the bucket ends it all. */
+/* An error of the object is a finding. An error of the bucket ends the verification. */
 static void inspect_verify_judge(struct inspect_verify_verifying *v, const struct manifest_key *key,
 	enum err_code rc, const struct err *why)
 {
@@ -217,7 +217,7 @@ static void inspect_verify_read_block(struct inspect_verify_verifying *v, const 
 			inspect_verify_on_block_finding(
 				v, "its times, level or raw rows are not those in the manifest");
 		rc = block_verify(
-			b, inspect_verify_on_block_finding, v, &why); /* told, if it is a finding */
+			b, inspect_verify_on_block_finding, v, &why); /* reports findings itself */
 		if (rc && rc != ERR_CORRUPT && !v->rc) {
 			v->rc = rc;
 			err_copy(&v->err, &why);
@@ -311,7 +311,7 @@ static int inspect_verify_gone_cmp(const void *a, const void *b)
 	return str_cmp(((const struct manifest_gone *)a)->key, ((const struct manifest_gone *)b)->key);
 }
 
-/* Findings and orphans as of the manifest that is there in the end. */
+/* Reports findings and orphans, by the manifest that is there in the end. */
 static enum err_code inspect_verify_tell(struct inspect_verify_verifying *v, struct err *err)
 {
 	struct manifest_key at = manifest_key_of(v->shard);
