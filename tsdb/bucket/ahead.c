@@ -12,7 +12,7 @@ enum ahead_state { AHEAD_WAITS, AHEAD_READS, AHEAD_READ };
 struct ahead_slot {
 	struct ahead_object of;
 	enum ahead_state state;
-	bool dropped; /* nobody wants it any more; who reads it frees it */
+	bool dropped; /* nobody wants it any more; the thread that reads it frees it */
 	struct buf bytes;
 	enum err_code rc;
 	struct err err;
@@ -37,7 +37,7 @@ static void ahead_free_slot(struct ahead_slot *s)
 	free(s);
 }
 
-/* A thread that reads it still looks at it. */
+/* A slot that is being read is freed by the thread that reads it. */
 static void ahead_drop(struct ahead_slot *s)
 {
 	if (s->state == AHEAD_READS)
@@ -46,7 +46,7 @@ static void ahead_drop(struct ahead_slot *s)
 		ahead_free_slot(s);
 }
 
-/* The lock is held but for the request. */
+/* The lock is held, and released during the request. */
 static void ahead_read(struct ahead *a, struct ahead_slot *s)
 {
 	mutex_assert_held(&a->lock);
@@ -60,7 +60,7 @@ static void ahead_read(struct ahead *a, struct ahead_slot *s)
 	cond_broadcast(&a->done);
 }
 
-/* The first that nobody reads and that has room beside those before it. */
+/* The first slot that nobody reads, if all slots up to it fit into bytes_max. */
 static struct ahead_slot *ahead_next(const struct ahead *a)
 {
 	uint64_t bytes = 0;
@@ -143,7 +143,7 @@ void ahead_close(struct ahead *a)
 	free(a);
 }
 
-/* What is there of this key leaves the list; else a new one; NULL: no memory. */
+/* Takes the slot of this key out of the list, or makes one. NULL: no memory. */
 static struct ahead_slot *ahead_reuse(
 	struct ahead_slot **was, size_t n, const struct ahead_object *of)
 {
@@ -186,7 +186,7 @@ enum err_code ahead_take(struct ahead *a, struct buf *out, struct err *err)
 	enum err_code rc;
 
 	mutex_lock(&a->lock);
-	if (!a->n) { /* there was no memory for it */
+	if (!a->n) { /* ahead_want had no memory for it */
 		mutex_unlock(&a->lock);
 		return err_nomem(err, "objects ahead");
 	}

@@ -24,14 +24,14 @@ struct ahead_object {
 /* bytes_max: of all objects that wait for their turn. A larger one is read when its turn comes. */
 MUST_CHECK enum err_code ahead_open(
 	struct bucket *b, unsigned slots, uint64_t bytes_max, struct ahead **out, struct err *err);
-/* Waits for requests under way; what was read goes. NULL is fine. */
+/* Waits for requests under way, and frees what was read. NULL is fine. */
 void ahead_close(struct ahead *a);
 /*
- * What is wanted next, in this order; what is beyond `slots` is passed over. Objects of the call
- * before that are still wanted are not asked for again.
+ * Says what is wanted next, in this order; objects beyond `slots` are passed over. Objects of the
+ * call before that are still wanted are not asked for again.
  */
 void ahead_want(struct ahead *a, const struct ahead_object *objects, size_t n);
-/* The first of those that are wanted, whole, takes the place of what *out has. */
+/* Waits for the first wanted object; all of it replaces the contents of *out. */
 MUST_CHECK enum err_code ahead_take(struct ahead *a, struct buf *out, struct err *err);
 
 #endif

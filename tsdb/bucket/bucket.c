@@ -284,13 +284,13 @@ struct str bucket_name(const struct bucket *b)
 
 static void bucket_copy_etag(struct str etag, char out[BUCKET_ETAG_BYTES_MAX])
 {
-	size_t n = etag.len < BUCKET_ETAG_BYTES_MAX ? etag.len : 0; /* half of one is none */
+	size_t n = etag.len < BUCKET_ETAG_BYTES_MAX ? etag.len : 0; /* too long: counts as none */
 
 	memcpy(out, n ? etag.ptr : "", n);
 	out[n] = '\0';
 }
 
-/* Only what put stores is one. */
+/* Takes only a hash of the form that put stores. */
 static void bucket_copy_hash(struct str hash, char out[BUCKET_HASH_LEN + 1])
 {
 	bool fine = hash.len == BUCKET_HASH_LEN;
@@ -378,7 +378,7 @@ static enum err_code bucket_check_whole(
 			return err_set(err, ERR_CORRUPT, "its SHA-256 is not that of what was put");
 		return ERR_OK;
 	}
-	/* ETags are MD5 where the store has shown it, but not of parts, nor of what a key encrypts. */
+	/* ETags are MD5 if puts have shown it, but not of parts, nor of what a key encrypts. */
 	if (b->etag_kind != ETAG_MD5 || (etag.len != 32 && etag.len != 34) ||
 		(sse.len && !str_is(sse, "AES256")) ||
 		answer_header(a, "x-amz-server-side-encryption-customer-algorithm").len)
@@ -414,7 +414,7 @@ static enum err_code bucket_check_get(struct bucket *b, struct bucket_call *c, s
 		return bucket_check_range(a, r, err);
 	if (a->status != 200)
 		return err_set(err, ERR_INVALID, "the store answers %d to a get", a->status);
-	/* Without a length the end of the connection is the body's, wherever it was cut. */
+	/* Without a length the body ends with the connection, so a cut would not be seen. */
 	if (str_to_u64(answer_header(a, "content-length"), &said) ?
 			said != a->body.len :
 			!answer_header(a, "transfer-encoding").len)

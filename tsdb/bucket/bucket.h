@@ -3,8 +3,8 @@
  *
  * Calls block. Each has a deadline, in which it is repeated with growing pauses when the store does
  * not answer or says that it is busy. A get that takes longer than 19 of 20 others is sent a second
- * time, and the first answer counts. What was cut or changed on its way is noticed: by the lengths,
- * and for whole objects by the hash that put stores with them, or by their ETag.
+ * time, and the first answer counts. Bytes that were cut or changed on the way are noticed: by the
+ * lengths, and for whole objects by the hash that put stores with them, or by their ETag.
  *
  * A key is relative to the configured prefix: UTF-8, without control characters, with "/" between
  * its parts; none of these is empty, "." or "..".
@@ -15,7 +15,7 @@
  *            message says which, and what to do. ERR_CORRUPT: the bytes are not those that were
  *            put. ERR_LIMIT: the object is larger than allowed, or the bucket is full. ERR_IO: a
  *            file of ours, with credentials or to be put, cannot be read. ERR_INVALID: the key,
- *            the configuration, or an answer that is none. ERR_CANCELED: bucket_cancel.
+ *            the configuration, or an answer that is not S3's. ERR_CANCELED: bucket_cancel.
  *            ERR_UNSUPPORTED. No message holds a secret.
  * Ownership: bucket_open copies the configuration. Buffers are the caller's.
  * Threads:   any; bucket_close when no call is under way. Not on an event loop: calls block.
@@ -26,7 +26,7 @@
 
 #include "base/net/http_client.h"
 
-#define BUCKET_KEY_BYTES_MAX 512 /* as many may be the prefix's */
+#define BUCKET_KEY_BYTES_MAX 512 /* the prefix may have as many */
 #define BUCKET_ETAG_BYTES_MAX 128
 #define BUCKET_HASH_LEN 64
 #define BUCKET_TO_END UINT64_MAX
@@ -90,11 +90,11 @@ struct bucket_info {
 MUST_CHECK enum err_code bucket_open(
 	const struct bucket_config *c, struct bucket **out, struct err *err);
 void bucket_close(struct bucket *b); /* NULL is fine */
-/* What is wrong with names and URLs of a configuration, without opening anything. */
+/* Checks names and URLs of a configuration without opening anything. */
 MUST_CHECK enum err_code bucket_config_check(const struct bucket_config *c, struct err *err);
 /*
  * From at_ns on (clock_monotonic_ns) calls end with ERR_CANCELED: those under way, and those that
- * begin later. A time that has passed: at once. INT64_MAX: never again, as after bucket_open. So a
+ * begin later. A time that has passed: at once. INT64_MAX: not any more, as after bucket_open. So a
  * program that ends may cancel everything and then give its last call some seconds. Any thread.
  */
 void bucket_cancel(struct bucket *b, int64_t at_ns);
@@ -141,11 +141,11 @@ typedef enum err_code (*bucket_visit_fn)(void *ctx, const struct bucket_object *
 MUST_CHECK enum err_code bucket_list(struct bucket *b, struct str prefix, struct str delimiter,
 	struct str after, bucket_visit_fn visit, void *ctx, struct err *err);
 
-/* What the store counts, and bills: requests with repeated and second ones; bytes of bodies. */
+/* What the store counts and bills: requests, repeated and second ones too, and bytes of bodies. */
 enum bucket_kind {
 	BUCKET_GETS,
 	BUCKET_HEADS,
-	BUCKET_PUTS, /* parts of files, their begin and end, too */
+	BUCKET_PUTS, /* also parts of files, and begin and end of an upload in parts */
 	BUCKET_LISTS,
 	BUCKET_DELETES,
 	BUCKET_KINDS,

@@ -104,7 +104,7 @@ static enum bucket_kind bucket_call_kind_of(const struct bucket_call *c)
 	}
 }
 
-/* Fails where nothing could be sent; else c->answer is set. */
+/* Fails if nothing could be sent; else c->answer is set. */
 static enum err_code bucket_attempt(
 	struct bucket *b, struct bucket_call *c, int64_t left_ns, uint64_t *serial, struct err *err)
 {
@@ -199,7 +199,7 @@ enum err_code bucket_call(struct bucket *b, struct bucket_call *c, struct err *e
 		left_ns = until_ns - clock_monotonic_ns();
 		v = bucket_try_once(b, c, left_ns, &serial, err);
 		if (v.rc == ERR_TIMEOUT && earlier.code && clock_monotonic_ns() >= until_ns)
-			v.rc = err_copy(err, &earlier); /* says more than that the time is over */
+			v.rc = err_copy(err, &earlier); /* says more than a timeout does */
 		starting_say_why(b->c.waiting, v.again ? err : NULL);
 		if (v.credentials && !renewed && serial && credentials_refused(b, serial)) {
 			renewed = true; /* once, and at once */

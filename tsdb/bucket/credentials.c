@@ -1,6 +1,6 @@
 /*
- * Credentials are got once and kept. Those that end are renewed some minutes before, by one thread,
- * while others go on with the old ones. A file is read again when it has changed.
+ * Credentials are got once and kept. If they end, one thread renews them some minutes before, while
+ * others go on with the old ones. A file is read again when it has changed.
  */
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ struct credentials {
 	struct bucket_credentials_config c; /* kind is never ENVIRONMENT; in the bucket's arena */
 	struct mutex lock; /* guards what follows */
 	struct cond renewed;
-	bool renewing; /* a thread is at it, without the lock */
+	bool renewing; /* a thread renews them, without the lock */
 	uint64_t serial; /* of what is kept; 0: nothing is */
 	struct arena arena;
 	struct sigv4_credentials keys; /* in the arena */
@@ -44,7 +44,7 @@ static struct str credentials_environment(const char *name)
 	return str_of(value ? value : "");
 }
 
-/* What variables of the environment say, in the order of AWS's programs. */
+/* Credentials by variables of the environment, in the order of AWS's programs. */
 static enum err_code bucket_from_environment(
 	struct bucket *b, struct bucket_credentials_config *c, struct err *err)
 {
@@ -177,7 +177,7 @@ static bool credentials_files_changed(struct credentials *c)
 			(st.st_mtim.tv_sec == f->time.tv_sec && st.st_mtim.tv_nsec == f->time.tv_nsec &&
 				st.st_size == f->bytes))
 			continue;
-		f->time = st.st_mtim; /* of before it is read: a change meanwhile is seen */
+		f->time = st.st_mtim; /* taken before it is read: a change meanwhile is seen */
 		f->bytes = st.st_size;
 		changed = true;
 	}
@@ -201,7 +201,7 @@ static void credentials_keep(
 	c->serial++;
 }
 
-/* With the lock, which it gives up meanwhile. */
+/* The lock is held, and released meanwhile. */
 static enum err_code bucket_renew(struct bucket *b, struct credentials *c, struct err *err)
 {
 	struct credentials_got got = { .until_ns = INT64_MAX };

@@ -43,7 +43,7 @@ struct waiter {
 	unsigned sent;
 	struct event *timer; /* the second request's */
 	struct loop_work work;
-	bool has_bad; /* a bad answer is kept, in case that the other is none */
+	bool has_bad; /* a bad answer is kept, in case the other request gets none */
 	struct cond cond;
 	bool done; /* guarded by the bucket's lock */
 };

@@ -18,8 +18,8 @@ void hedging_release(struct hedging *h)
 }
 
 /*
- * Small reads take as long as each other; large ones as long as their bytes. The last class is that
- * of whole objects, whose size is not known. -1: too large.
+ * Small reads all take about as long; large ones take longer with their bytes. The last class is
+ * for whole objects, whose size is not known. -1: too large.
  */
 static int hedging_class_of(uint64_t bytes)
 {

@@ -25,7 +25,7 @@
 #define ANSWER_BYTES_MAX (16u << 20) /* of answers that are no object: XML */
 #define CALL_QUERY_MAX 8
 #define CALL_HEADERS_MAX 8
-#define BYTES_PER_SECOND_MIN (1u << 20) /* deadlines grow by so many bytes */
+#define BYTES_PER_SECOND_MIN (1u << 20) /* deadlines grow by a second for so many bytes */
 
 /* ---- hedging.c ---- */
 
@@ -48,9 +48,9 @@ struct hedging {
 };
 void hedging_init(struct hedging *h);
 void hedging_release(struct hedging *h);
-/* A get begins. Gives the time after which a second one is worth it; 0: none. */
+/* A get begins. Returns the time after which a second one is worth it; 0: never. */
 int64_t hedging_begin(struct hedging *h, uint64_t bytes);
-/* Takes of the credit; false: too many second requests were sent lately. */
+/* Pays for a second request; false: too many were sent lately. */
 bool hedging_allow(struct hedging *h);
 void hedging_took(struct hedging *h, uint64_t bytes, int64_t took_ns);
 
@@ -100,10 +100,10 @@ struct credentials;
 MUST_CHECK enum err_code credentials_open(
 	struct bucket *b, const struct bucket_credentials_config *c, struct err *err);
 void credentials_close(struct credentials *c);
-/* Those of now, as copies in the arena; *serial names them. May ask a token service. */
+/* Copies the current credentials into the arena; *serial names them. May ask a token service. */
 MUST_CHECK enum err_code credentials_get(struct bucket *b, struct arena *a,
 	struct sigv4_credentials *out, uint64_t *serial, struct err *err);
-/* The store says that these have ended. True: others may be had. */
+/* The store says that these have ended. True: the next credentials_get may give others. */
 bool credentials_refused(struct bucket *b, uint64_t serial);
 
 /* What a source gives. */
@@ -148,11 +148,11 @@ MUST_CHECK enum err_code bucket_call(struct bucket *b, struct bucket_call *c, st
 
 struct bucket_verdict {
 	enum err_code rc;
-	bool again; /* it may go better at another time */
+	bool again; /* another attempt may succeed */
 	bool credentials; /* they have ended or are not known */
 	int64_t pause_ns; /* that the store asks for */
 };
-/* What an answer says; err: in words. c->code is set. */
+/* Judges an answer; err: in words. Sets c->code. */
 struct bucket_verdict answer_judge(struct bucket *b, struct bucket_call *c, struct err *err);
 /* The same of an error of the store in an answer 200: its root element. */
 struct bucket_verdict answer_judge_error(
@@ -174,7 +174,7 @@ struct bucket {
 	struct http_client *client; /* the loop's */
 	struct hedging hedging;
 	struct credentials *credentials;
-	/* What ETags of objects put in one piece are; MD5 as far as seen, or something else once. */
+	/* Of objects put in one piece: ETAG_MD5 while all ETags seen were MD5; ETAG_OTHER for good. */
 	_Atomic(int) etag_kind;
 	_Atomic(bool) bare_etags; /* If-Match wants them without quotes: Ceph's gateway */
 	struct usage usage;

@@ -17,7 +17,7 @@ struct bucket_list_listing {
 	unsigned empty; /* pages, one after the other */
 	bucket_visit_fn visit;
 	void *ctx;
-	enum err_code visit_rc; /* its errors are passed on as they are */
+	enum err_code visit_rc; /* errors of `visit` are passed on as they are */
 };
 
 struct bucket_list_page {

@@ -1,6 +1,6 @@
 /*
- * The probe puts an object of a name of its own, reads and lists it, and tries what conditions must
- * refuse. A store that ignores a condition would let two servers own one thing: it is found here.
+ * The probe puts an object with a name of its own, reads and lists it, and tries puts that their
+ * conditions must refuse. A store that ignores a condition would let two servers own one thing.
  */
 #include <stdio.h>
 
@@ -104,7 +104,7 @@ static enum err_code probe_check_deleted(struct probe *p, struct err *err)
 	return rc ? rc : err_set(err, ERR_UNSUPPORTED, "the store shows an object that was deleted");
 }
 
-/* Of the store's Date and our time in between. */
+/* Compares the store's Date with our time before and after the request. */
 static enum err_code probe_check_clock(struct probe *p, struct err *err)
 {
 	struct bucket_call c = { .operation = "list", .right = "s3:ListBucket", .method = "GET" };
@@ -145,6 +145,6 @@ enum err_code bucket_probe(struct bucket *b, struct err *err)
 		!(rc = probe_check_reads(&p, err)) && !(rc = probe_check_deleted(&p, err)))
 		return ERR_OK;
 	if (p.etag[0] && bucket_delete(b, p.key, NULL))
-		p.etag[0] = '\0'; /* it stays, under a name of its own; the error says why */
+		p.etag[0] = '\0'; /* the object stays, under a name of its own; the error says why */
 	return err_wrap(err, rc, "probe of " STR_FMT, STR_ARG(b->name));
 }

@@ -211,7 +211,7 @@ enum err_code bucket_put(struct bucket *b, struct str key, struct str bytes,
 	if (condition == BUCKET_IF_ETAG)
 		p.if_etag = str_of(if_etag);
 	rc = put_bytes(b, key, &p, bare, etag, err);
-	/* The very ETag is there: the store compares it in the other form, so it is asked so. */
+	/* The object has the wanted ETag: the store compares the other form, so that form is sent. */
 	if (rc == ERR_EXISTS && condition == BUCKET_IF_ETAG && str_is(p.if_etag, p.there)) {
 		rc = put_bytes(b, key, &p, !bare, etag, err);
 		if (!rc)
