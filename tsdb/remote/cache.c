@@ -38,7 +38,7 @@ struct cache_slot {
 	struct cache_entry e;
 	uint32_t next; /* in its chain, or of the free ones */
 	uint32_t newer, older;
-	uint32_t users; /* reading or writing it: it stays */
+	uint32_t users; /* that read or write it; while there are any it stays */
 	bool used; /* in the table and the list of its kind */
 };
 
@@ -159,7 +159,7 @@ static bool cache_is_entry(const struct cache *c, const struct cache_entry *e)
 		e->len && e->len <= REMOTE_PAGE_BYTES && cache_find(c, e->object, e->number) == NONE;
 }
 
-/* What the files hold. What is behind the last slot that fits now is cut off. */
+/* Reads the index. Slots beyond the size that is configured now are cut off. */
 static enum err_code cache_load(struct cache *c, struct err *err)
 {
 	struct stat st;
@@ -373,7 +373,7 @@ static uint32_t cache_oldest(const struct cache *c, enum kind kind)
 	return i;
 }
 
-/* A slot that nobody has; NONE. */
+/* Takes a slot that is free, new, or of the oldest page; NONE: there is none. */
 static uint32_t cache_take(struct cache *c)
 {
 	bool large = c->lists[LARGE].n > c->slots_n / 8;

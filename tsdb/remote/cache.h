@@ -5,11 +5,12 @@
  * Nothing is synced: an entry is believed only with its checksum, a page only with its hash. So
  * after a crash pages are missing or refused, never wrong.
  *
- * Two kinds of pages: large sequential data, and what is small or an index. The first kind goes
- * first, the least recently used before others; the second only where the first has less than an
- * eighth of the slots.
+ * There are two kinds of pages: large sequential data, and what is small or an index. A new page
+ * takes the slot of the least recently used page of the first kind, or of the second kind while the
+ * first has at most an eighth of the slots.
  *
- * Errors:  none: a page that cannot be read is not there, one that cannot be written is not kept.
+ * Errors:  none: a page that cannot be read counts as missing, one that cannot be written is not
+ *          kept.
  * Threads: any.
  */
 #ifndef TSDB_REMOTE_CACHE_H
@@ -38,8 +39,8 @@ MUST_CHECK enum err_code cache_open(
 	const struct cache_options *o, struct cache **out, struct err *err);
 void cache_close(struct cache *c); /* NULL is fine, here and below: no disk */
 bool cache_has(struct cache *c, const uint64_t object[2], uint32_t number);
-/* Into REMOTE_PAGE_BYTES; p says which, and gets len and etag. False: it is not there, or no
- * longer. */
+/* Reads a page into REMOTE_PAGE_BYTES; p says which, and gets len and etag. False: the page is not
+ * there any more, or never was. */
 bool cache_read(struct cache *c, struct cache_page *p, char *into);
 void cache_write(struct cache *c, const struct cache_page *p, const char *bytes);
 /* All pages of an object. */

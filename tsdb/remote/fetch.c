@@ -13,7 +13,7 @@ struct fetch {
 	struct remote *r;
 	struct object *o;
 	uint32_t first, n; /* pages */
-	struct remote_page *pages[FETCH_PAGES_MAX]; /* NULL: one that is there already */
+	struct remote_page *pages[FETCH_PAGES_MAX]; /* NULL: the page is there already */
 	struct buf bytes;
 	struct bucket_info info;
 	uint64_t etag; /* of the object, as r->lock showed it */
@@ -26,8 +26,8 @@ static bool remote_is_there(struct remote *r, const struct object *o, uint32_t n
 	return page_find(r, o, number) || cache_has(r->cache, o->id, number);
 }
 
-/* A run of [from, end) around the page: it ends where so much is there already that two requests
- * read less. */
+/* Chooses a run of [from, end) around the page. It ends before pages that are there already, if so
+ * many follow each other that a second request is better than reading them again. */
 static void fetch_choose(struct fetch *f, uint32_t number, uint32_t from, uint32_t end)
 {
 	uint32_t last = number;
@@ -47,7 +47,7 @@ static void fetch_choose(struct fetch *f, uint32_t number, uint32_t from, uint32
 
 /* ---- the request ---- */
 
-/* What the bucket says, as a reader of an object sees it. */
+/* Translates an error of the bucket for a reader of the object. */
 static enum err_code fetch_judge(struct fetch *f, enum err_code rc, struct err *err)
 {
 	const char *key = f->o->key;
@@ -135,7 +135,7 @@ static bool remote_is_down(const struct remote *r)
 	return r->status.down.code && clock_monotonic_ns() < r->down_until_ns;
 }
 
-/* Nobody else looks at them before they came. */
+/* No lock: nobody else looks at these pages before they are ready. */
 static void fetch_fill_pages(const struct fetch *f)
 {
 	for (uint32_t i = 0; i < f->n; i++)
@@ -154,7 +154,7 @@ static void fetch_give_pages(const struct fetch *f, enum err_code rc)
 	}
 }
 
-/* They are pinned meanwhile. */
+/* No lock: the pages are pinned. */
 static void fetch_write_pages(const struct fetch *f)
 {
 	for (uint32_t i = 0; i < f->n; i++) {
@@ -187,7 +187,7 @@ enum err_code fetch_locked(struct remote *r, struct object *o, uint32_t number, 
 	for (uint32_t i = 0; i < f.n; i++)
 		if ((f.first + i == number || !remote_is_there(r, o, f.first + i)) &&
 			!(f.pages[i] = page_add(r, o, f.first + i)))
-			f.n = f.first + i > number ? i : 0; /* what memory there is for */
+			f.n = f.first + i > number ? i : 0; /* as many as there is memory for */
 	if (!f.n || !f.pages[number - f.first]) {
 		for (uint32_t i = 0; i < FETCH_PAGES_MAX; i++)
 			if (f.pages[i])

@@ -1,7 +1,8 @@
 /*
  * The inside of tsdb/remote: objects, pages in memory, fetching.
  *
- * Threads: r->lock guards all but what says otherwise. It is not held while anything is read.
+ * Threads: r->lock guards all fields that do not say otherwise. It is not held during a read of the
+ *          disk or a request.
  */
 #ifndef TSDB_REMOTE_INTERNAL_H
 #define TSDB_REMOTE_INTERNAL_H
@@ -35,7 +36,7 @@ struct remote_page {
 	uint64_t object[2];
 	uint32_t number, len;
 	unsigned pins;
-	bool ready; /* else it is on its way, and pinned by who gets it */
+	bool ready; /* else it is being read, and pinned by the thread that reads it */
 	char *bytes;
 };
 
@@ -53,7 +54,7 @@ struct remote {
 	struct err no_cache; /* why */
 	struct pool *pool;
 	struct mutex lock;
-	struct cond ready; /* some page came, or did not */
+	struct cond ready; /* the read of a page has ended, well or not */
 	struct object *objects[OBJECT_CHAINS];
 	struct remote_page **chains; /* of pages */
 	size_t mask;
@@ -88,17 +89,17 @@ void pages_free(struct remote *r); /* all, at the end */
 
 /* ---- fetch.c ---- */
 
-/* Page `number` is neither in memory nor on disk: gets it, and with it the missing ones of [from,
+/* Page `number` is neither in memory nor on disk: reads it, and with it the missing ones of [from,
  * end), from <= number < end. r->lock is held, and released meanwhile. *out is pinned: without a
- * pin others might push it out before its reader looks. out NULL: nobody waits for it. */
+ * pin other pages might replace it before its reader looks. out NULL: nobody waits for it. */
 MUST_CHECK enum err_code fetch_locked(struct remote *r, struct object *o, uint32_t number,
 	uint32_t from, uint32_t end, struct remote_page **out, struct err *err);
 
 struct remote_page *page_find(struct remote *r, const struct object *o, uint32_t number);
-/* A page on its way, pinned; NULL: out of memory. */
+/* Adds a page that will be read, pinned; NULL: out of memory. */
 struct remote_page *page_add(struct remote *r, const struct object *o, uint32_t number);
-void page_drop(struct remote *r, struct remote_page *p); /* it did not come */
-void page_came(struct remote *r, struct remote_page *p); /* bytes are set; the pin stays */
+void page_drop(struct remote *r, struct remote_page *p); /* it could not be read */
+void page_came(struct remote *r, struct remote_page *p); /* its bytes were read; the pin stays */
 void page_unpin(struct remote *r, struct remote_page *p);
 uint32_t page_len(const struct object *o, uint32_t number);
 bool page_stays(const struct object *o, uint32_t number);

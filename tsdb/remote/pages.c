@@ -6,13 +6,12 @@
 #include "base/map.h"
 
 /*
- * Pages in memory, and how one is found: there, else on disk, else in the bucket. One thread gets a
- * page, others that want it wait. If it does not come, each of them tries by itself.
+ * Pages in memory, and how one is found: there, else on disk, else in the bucket. One thread reads
+ * a page, others that want it wait. If that fails, each of them tries by itself.
  *
- * How much is read beyond the page that is wanted: the first time at a place two pages; where the
- * next miss is not more than GAP_PAGES behind, twice as much as the last time. The end of an
- * object, where a table has its index, is read at once. What the reader was told to expect is read
- * as it was told.
+ * How much is read: FIRST_PAGES at a new place; twice as much as the last time if the miss is at
+ * most GAP_PAGES behind the last read. The end of an object, where a table has its index, is one
+ * read. Pages that the reader was told to expect are read as they were told.
  */
 #define EXPECTED_BYTES_MAX (64u << 20) /* given to the pool */
 #define EXPECTED_MORE (32u << 10)
@@ -182,7 +181,7 @@ static void pages_run_job(void *ctx)
 	for (uint32_t n = j->first; n < j->end && !r->closing; n++)
 		if (!page_find(r, j->o, n) && !cache_has(r->cache, j->o->id, n) &&
 			fetch_locked(r, j->o, n, n, j->end, NULL, NULL))
-			break; /* who needs it will be told */
+			break; /* a reader that needs the page asks again, and gets the error */
 	r->expected_bytes -= j->bytes;
 	object_unuse(r, j->o);
 	mutex_unlock(&r->lock);
@@ -196,7 +195,7 @@ static void pages_submit(struct remote_reader *reader, uint32_t first, uint32_t 
 	struct pages_job *j;
 
 	mutex_assert_held(&r->lock);
-	/* Without a disk what comes would push out what came before it was read. */
+	/* Without a disk, new pages would replace expected ones in memory before a reader got them. */
 	if (first >= end || r->expected_bytes + bytes > EXPECTED_BYTES_MAX ||
 		(!r->cache && r->expected_bytes + bytes > r->o.memory_bytes / 2) ||
 		!(j = malloc(sizeof(*j))))
@@ -213,7 +212,8 @@ static void pages_submit(struct remote_reader *reader, uint32_t first, uint32_t 
 	}
 }
 
-/* The end of a job's pages from this one on, which are taken from it; 0: none has it. */
+/* Takes this page and all behind it out of the job that has it, and returns their end; 0: no job
+ * has the page. */
 static uint32_t remote_take_job(struct remote *r, const struct object *o, uint32_t number)
 {
 	uint32_t end;
@@ -241,7 +241,7 @@ static bool remote_in_job(const struct remote *r, const struct object *o, uint32
 	return false;
 }
 
-/* The page belongs to what is expected: near enough, and not too much for a request. */
+/* The page can join the expected run: it is near, and the run fits into one request. */
 static bool pages_fits(const struct remote_reader *r, uint32_t number)
 {
 	uint32_t first = r->expected_first, end = r->expected_end;
@@ -258,7 +258,7 @@ void pages_expect(struct remote_reader *reader, uint64_t offset, uint64_t n)
 
 	if (!n || offset >= reader->o->bytes)
 		return;
-	/* Who expects knows where records begin, and guesses where the last one ends. */
+	/* The caller knows where records begin, but not where the last one ends. */
 	n = n < UINT64_MAX - EXPECTED_MORE ? n + EXPECTED_MORE : n;
 	n = n < reader->o->bytes - offset ? n : reader->o->bytes - offset;
 	first = (uint32_t)(offset / REMOTE_PAGE_BYTES);
@@ -284,7 +284,7 @@ void pages_expect(struct remote_reader *reader, uint64_t offset, uint64_t n)
 
 /* ---- reading ---- */
 
-/* Where the reader's stream that comes by this page goes on; a new one where there is none. */
+/* The reader's stream that this page continues, or a new one. */
 static struct remote_stream *pages_stream_of(struct remote_reader *r, uint32_t number)
 {
 	struct remote_stream *s = &r->streams[0];
@@ -336,7 +336,7 @@ static enum err_code pages_fetch_for(struct remote_reader *reader, uint32_t numb
 	return fetch_locked(r, reader->o, number, from, end, out, err);
 }
 
-/* The page was on disk: pinned; NULL: it is no longer, or of no use. */
+/* Reads a page from the disk, pinned; NULL: it is not there any more, or of no use. */
 static struct remote_page *remote_load_locked(struct remote *r, struct object *o, uint32_t number)
 {
 	struct cache_page d = { .object = { o->id[0], o->id[1] }, .number = number };

@@ -10,7 +10,7 @@
 #include "base/metrics.h"
 #include "tsdb/remote/internal.h"
 
-/* The range source: objects that something is known of, and their readers. */
+/* The range source: known objects, and their readers. */
 
 #define MEMORY_BYTES (32u << 20)
 #define RESERVE_BYTES (UINT64_C(1) << 30)
@@ -70,7 +70,7 @@ void object_unuse(struct remote *r, struct object *o)
 	free(o);
 }
 
-/* Nobody opens it any more; readers go on. */
+/* The object cannot be opened any more; its readers go on. */
 static void remote_retire(struct remote *r, struct object *o)
 {
 	mutex_assert_held(&r->lock);
@@ -79,7 +79,7 @@ static void remote_retire(struct remote *r, struct object *o)
 		free(o);
 }
 
-/* In the table. NULL: out of memory. */
+/* Adds an object to the table. NULL: out of memory. */
 static struct object *remote_add(struct remote *r, struct str key, uint64_t bytes, uint64_t hash)
 {
 	struct object *o = calloc(1, sizeof(*o) + key.len + 1),
@@ -102,7 +102,7 @@ static struct object *remote_add(struct remote *r, struct str key, uint64_t byte
 	return o;
 }
 
-/* The object that is known so, else a new one; *out is NULL where there is no memory. */
+/* The known object of this key, size and hash, or a new one. NULL: out of memory. */
 static struct object *remote_know(struct remote *r, struct str key, uint64_t bytes, uint64_t hash)
 {
 	struct object *o = remote_find(r, key);

@@ -1,15 +1,15 @@
 /*
  * Remote: objects of a bucket as files of a range source.
  *
- * Objects are immutable, and read in pages. A page is kept in memory, and on disk where there is a
- * directory for it, until more recently used ones need its place. What is missing is read from the
- * bucket: neighbouring pages in one request, more at once where reading goes on in order, and what
- * is expected in the background. A page on disk that is damaged is read again. A full disk is not
- * written to for a while; nothing fails by it.
+ * Objects are immutable, and read in pages. A page is kept in memory, and on disk if there is a
+ * directory for it, until more recently used ones need its place. Missing pages are read from the
+ * bucket: neighbours in one request, more at once if a reader reads in order, and expected ones in
+ * the background. A damaged page on disk is read again. A full disk is not written to for a while;
+ * no read fails by it.
  *
  * An object that is gone, has another size, or another ETag than before is ERR_CORRUPT with its
- * key. Where the bucket does not answer, reads fail with ERR_UNAVAILABLE or ERR_TIMEOUT after the
- * deadline of the bucket's calls, and for retry_ns after that at once, but for what is kept.
+ * key. If the bucket does not answer, reads fail with ERR_UNAVAILABLE or ERR_TIMEOUT after the
+ * deadline of the bucket's calls, and for retry_ns after that at once; kept pages can be read.
  *
  * Units:     bytes, nanoseconds.
  * Errors:    those of range.h; each begins with the object's key.
@@ -33,7 +33,7 @@ struct remote_options {
 	const char *cache_dir; /* made where it is not there; one process has it. NULL: no disk */
 	uint64_t cache_bytes; /* on disk, at most; 0: no disk */
 	uint64_t
-		free_bytes_reserve; /* the cache does not grow where the disk has less; default 1 GiB */
+		free_bytes_reserve; /* the cache does not grow if the disk has less; default 1 GiB */
 	/* 0: the default */
 	uint64_t memory_bytes; /* 32 MiB */
 	int64_t retry_ns; /* 5 s */
