@@ -36,9 +36,9 @@ struct inventory {
 	size_t n, cap;
 	uint64_t generation;
 	uint64_t room[COPIES]; /* bytes of the files; 0: to be made anew */
-	bool ours[COPIES]; /* what can be read in it was synced by this process */
+	bool ours[COPIES]; /* this process synced the content of the file */
 	bool dirty; /* the files do not say the same */
-	size_t first; /* to be written first: what is in the other one is whole */
+	size_t first; /* the file to write first: the other one is whole */
 };
 
 /* ---- entries ---- */
@@ -82,7 +82,7 @@ static void inventory_take_out(struct inventory *inventory, const struct invento
 	inventory->dirty = true;
 }
 
-/* There is room. */
+/* The array has room. */
 static void inventory_put_in(struct inventory *inventory, const struct inventory_entry *e)
 {
 	bool there;
@@ -220,8 +220,8 @@ static bool inventory_pad(struct buf *b, uint64_t to)
 }
 
 /*
- * What is read at the start may be in memory alone: the sync of the process before may have failed,
- * and nothing tells. So the first write of each file is a new one beside it, which harms neither,
+ * What is read at the start may be only in the page cache: the sync of the process before may have
+ * failed, and nothing tells. So the first write makes a new file beside each, which harms neither,
  * unless the disk has no room.
  */
 static enum err_code inventory_write_copy(

@@ -22,7 +22,7 @@
 
 struct losses_entry {
 	struct loss loss;
-	char *text; /* where, then text: what loss's strings point into */
+	char *text; /* where, then text; the strings of `loss` point into it */
 };
 
 struct losses {
@@ -92,7 +92,7 @@ static void losses_release(struct losses *l)
 	l->n = l->cap = 0;
 }
 
-/* Takes a copy of where and text. The entry's old text goes. */
+/* Copies where and text; frees the entry's old text. */
 static bool losses_entry_set_text(struct losses_entry *e, struct str where, struct str text)
 {
 	struct buf b = { 0 };
@@ -283,7 +283,7 @@ static enum err_code losses_start_anew(struct losses *l, const struct err *why, 
 	return losses_append(l, &loss) ? ERR_OK : err_nomem(err, "losses");
 }
 
-/* One that is not there is ERR_NOT_FOUND in c->rc. */
+/* A missing copy is ERR_NOT_FOUND in c->rc. */
 static void losses_read_copy(const char *path, struct arena *a, struct losses_copy *c)
 {
 	c->rc = fs_read_file(path, FILE_BYTES_MAX, &c->bytes, &c->why);

@@ -2,7 +2,7 @@
  * Losses: the list of what a data directory has lost, kept in it until a person accepts each entry.
  *
  * A loss names a time: every query that touches it says so in its warnings, after every restart.
- * Damage is often visible only once: LevelDB repairs a store, a mark is written anew, and the next
+ * Damage is often visible only once: LevelDB repairs a store, a mark is written again, and the next
  * start finds nothing wrong. So the code that finds a loss adds it here before it changes the files
  * that showed it.
  *

@@ -12,7 +12,7 @@
 #define WHOLE ((size_t)1 << 30) /* more than any of these files has */
 #define NAMES_HEAD_BYTES 17u
 
-/* Where the checksum of a file is, a be64, and what its seed is. Later versions keep that. */
+/* Place and seed of a file's checksum, a be64. Later versions must keep them. */
 enum versions_sum {
 	SUM_LAST, /* the last 8 bytes; of all before */
 	SUM_LAST_START, /* the same; seed: the window's start, in version 1 none */

@@ -2,7 +2,7 @@
  * Versions of the files of a data directory. Before anything is opened each file that has a version
  * is asked for it: a directory that a newer program wrote is refused, and nothing in it is changed.
  * A version counts only if the checksum of its file is right; else the file is damaged, and whoever
- * opens it deals with that. Stores of windows are asked by tsdb/head/aside.c.
+ * opens it deals with that. tsdb/head/aside.c checks stores of windows.
  *
  * Errors:  ERR_UNSUPPORTED names the file and both versions; ERR_NOMEM.
  * Threads: any.
