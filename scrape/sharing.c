@@ -7,8 +7,8 @@
 #define ASK_AGAIN_NS (100 * NS_PER_MS)
 #define ASK_OFTEN_NS (20 * NS_PER_MS)
 /*
- * Earlier than the others should end, to meet them: on a busy machine their requests and answers,
- * and ours, are late, and who is not met is taken for gone.
+ * Ask earlier than the others should end, so that we are refused and know that they are there: on a
+ * busy machine requests and answers are late, and others that do not refuse us count as gone.
  */
 #define ASK_EARLY_NS (1500 * NS_PER_MS)
 #define MISSED_MAX 2u
@@ -81,7 +81,7 @@ static void sharing_learn(struct sharing *s, bool met)
 			s->mode = SHARING_ALONE;
 		return;
 	}
-	/* Not there while it could have asked at any time, and there after a whole interval. */
+	/* The other one came only after a whole interval, though it could have come at any time. */
 	if (s->mode == SHARING_HALVES && s->missed)
 		s->mode = SHARING_TURNS;
 	s->missed = 0;
