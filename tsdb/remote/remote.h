@@ -32,8 +32,7 @@ struct remote_options {
 	struct bucket *bucket;
 	const char *cache_dir; /* made where it is not there; one process has it. NULL: no disk */
 	uint64_t cache_bytes; /* on disk, at most; 0: no disk */
-	uint64_t
-		free_bytes_reserve; /* the cache does not grow if the disk has less; default 1 GiB */
+	uint64_t free_bytes_reserve; /* the cache does not grow if the disk has less; default 1 GiB */
 	/* 0: the default */
 	uint64_t memory_bytes; /* 32 MiB */
 	int64_t retry_ns; /* 5 s */
