@@ -5,14 +5,15 @@
 #include "tsdb/read/select_internal.h"
 
 /*
- * Counts of the series in head windows: a set of their ids for each database, and the postings of
- * its index. In a union a series that several members have stays in the set of the first; then
- * counts of members add up. Only numbers of values do not: values are looked at one by one.
+ * Counts the series in head windows. Each database has a set of series ids; counts come from that
+ * set and the postings of the index. In a union, a series that several members have is kept only in
+ * the first member's set, so the members' counts of series can be added. Counts of values cannot:
+ * two members may have the same value, so values are compared one by one.
  */
 struct db_counts {
 	struct db_querier *q;
 	struct bits *ids; /* by member */
-	bool once; /* each series is in one set */
+	bool once; /* no series is in two sets */
 };
 
 enum err_code db_counts_open(struct db_querier *q, struct db_counts **out, struct err *err)
@@ -54,7 +55,7 @@ enum err_code db_counts_add(struct db_counts *c, const struct matcher *m, size_t
 
 /* ---- each series once ---- */
 
-/* The labels of a series live as long as a querier that was open when it was found. */
+/* The querier was open when the series were found, so their labels live as long as it does. */
 struct read_counts_seen_series {
 	const struct series **v;
 	size_t n, cap;
@@ -67,7 +68,7 @@ static bool series_same(const void *ctx, const void *key, uint32_t id)
 		((const struct series *)key)->labels);
 }
 
-/* False: out of memory. *known: one with these labels came before. */
+/* False: out of memory. *known: a series with these labels was seen before. */
 static bool read_counts_seen_series_see(
 	struct read_counts_seen_series *r, const struct series *s, bool *known)
 {

@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-#define FAR_NS (INT64_MAX / 2) /* of the year 2116; what is nearer can be added and subtracted */
+#define FAR_NS (INT64_MAX / 2) /* in 2116; sums and differences of nearer times do not overflow */
 
 /* ---- windows ---- */
 
@@ -21,7 +21,7 @@ static int64_t cover_up(int64_t ts_ns, int64_t step_ns)
 	return cover_down(ts_ns + step_ns - 1, step_ns);
 }
 
-/* The whole steps in (*from, *to]; equal: there are none. */
+/* Narrows (*from, *to] to whole steps; without any, both become equal. */
 static void cover_whole_steps(int64_t *from_ns, int64_t *to_ns, int64_t step_ns)
 {
 	*from_ns = cover_up(*from_ns, step_ns);
@@ -58,7 +58,7 @@ enum err_code cover_add_span(
 
 	if (add.from_ns >= add.to_ns)
 		return ERR_OK;
-	/* Nearly always it is in the last one, or behind it. */
+	/* Nearly always the new span touches the last one, or follows it. */
 	while (first > 0 && c->spans[first - 1].to_ns >= add.from_ns)
 		first--;
 	for (end = first; end < n && c->spans[end].from_ns <= add.to_ns; end++) {
@@ -83,7 +83,7 @@ static void cover_join_step(struct cover_step *into, const struct cover_step *fr
 	if (from->end_ns > into->end_ns)
 		into->end_ns = from->end_ns;
 	into->counted_ns = (__int128)((unsigned __int128)into->counted_ns +
-		(unsigned __int128)from->counted_ns); /* wraps, as a damaged record may say anything */
+		(unsigned __int128)from->counted_ns); /* may wrap: a damaged record can hold any number */
 	if (__builtin_add_overflow(into->rows, from->rows, &into->rows))
 		into->rows = UINT64_MAX;
 }
@@ -127,7 +127,7 @@ enum err_code cover_add_rows(struct cover *c, const struct cover_window *w, stru
 	bool day = add.end_ns > w->days_min_ns && add.end_ns <= w->days_max_ns;
 	int64_t length_ns = day ? NS_PER_DAY : NS_PER_HOUR;
 
-	if (add.end_ns > FAR_NS || add.end_ns < -FAR_NS) /* as a damaged record might say */
+	if (add.end_ns > FAR_NS || add.end_ns < -FAR_NS) /* only from a damaged record */
 		add.end_ns = add.end_ns < 0 ? -FAR_NS : FAR_NS;
 	if (add.length_ns < length_ns)
 		add.length_ns = length_ns;
@@ -149,8 +149,11 @@ enum err_code cover_merge(
 
 /* ---- the sum ---- */
 
-/* The time of a step in which there were scrapes. A scrape that is to be expected beyond one of its
- * ends counts up to there: at the other end one counts that much too much. */
+/*
+ * The time of a step in which there were scrapes. If the next scrape is only due after the end of
+ * the step, the last one counts up to the end. The step's first scrape counts about as much time
+ * before the begin.
+ */
 static struct cover_span cover_of_step(const struct cover_step *s)
 {
 	struct cover_span v = { s->start_ns, s->end_ns };

@@ -4,10 +4,11 @@
  * A window is a piece in which rows are read one by one, or a region of whole hours, in which sums
  * are kept, between two such pieces. A piece holds what tsdb/columns/spans.h says. The region is
  * far enough from the window's ends that whatever is scraped has a scrape in each piece
- * (COVER_PIECE_NS). Of the region it is known, step by step, when the first and the last scrape
- * were, and what all of them count: an outage of all series inside a step cannot be seen, unless
- * the scrapes count less than that time. A step is a day, or an hour where the day is not in the
- * region as a whole; so it does not matter whether the sums that are read are of hours or of days.
+ * (COVER_PIECE_NS). For each step of the region we know the times of its first and last scrape and
+ * the sum of what all scrapes count. So an outage of all series inside a step is only seen if the
+ * scrapes together count less than the time between first and last. A step is a day, or an hour
+ * where the day is not in the region as a whole; so it does not matter whether the sums that are
+ * read are of hours or of days.
  *
  * Units:     nanoseconds; spans and steps are (from, to].
  * Errors:    ERR_NOMEM.
@@ -22,11 +23,11 @@
 
 /* ---- windows ---- */
 
-#define COVER_PIECE_NS (INT64_C(300) * 1000000000) /* the least beside a region */
+#define COVER_PIECE_NS (INT64_C(300) * 1000000000) /* the shortest piece beside a region */
 
 struct cover_window {
 	int64_t min_ns, max_ns;
-	int64_t hours_min_ns, hours_max_ns; /* the region; equal: there is none */
+	int64_t hours_min_ns, hours_max_ns; /* the region; equal: no region */
 	int64_t days_min_ns, days_max_ns; /* whole days in it */
 };
 
@@ -56,8 +57,8 @@ struct cover {
 
 MUST_CHECK enum err_code cover_add_span(
 	struct cover *c, struct cover_span add, struct arena *a, struct err *err);
-/* Rows in one step: add's begin and length are set to those of the step with end_ns, but a length
- * that is longer already stays. */
+/* Adds the rows of one step. begin_ns is computed from end_ns. length_ns is raised to that of the
+ * step which cover_window has at end_ns; a longer one stays. */
 MUST_CHECK enum err_code cover_add_rows(struct cover *c, const struct cover_window *w,
 	struct cover_step add, struct arena *a, struct err *err);
 MUST_CHECK enum err_code cover_merge(

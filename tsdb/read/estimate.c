@@ -1,12 +1,12 @@
 /*
  * Estimates how much a sum would read, without decoding.
  *
- * The windows of a block are divided as sum_block.c does it: whole steps of the coarsest sums
- * inside, finer ones at their edges, raw rows at the very edges. Their numbers are arithmetic. The
- * samples of each come from the block's indexes: a series' record has its numbers of rows and
- * samples, and the bytes of all sums of a kind are shared out in proportion.
+ * The window is divided as in sum_block.c: whole steps of the coarsest sums in the middle, finer
+ * steps around them, raw rows at both ends. Their numbers are arithmetic. The samples of each come
+ * from the block's indexes: a series' record has its numbers of rows and samples, and the bytes of
+ * all sums of a kind are shared out in proportion.
  *
- * If there are many series, only an evenly spread part of them is counted, for all.
+ * If there are many series, an evenly spread sample of them is counted and scaled up.
  */
 #include <stdlib.h>
 
@@ -17,14 +17,14 @@
 
 #define UNITS_LOOKED_AT 256u /* of a block: series and groups */
 #define SUM_BYTES_PER_CELL 2u /* of a sum: measured on blocks of tests/bench */
-#define DAY_PER_HOUR 3u /* cells of a day's sum beside an hour's: stacks recur */
+#define DAY_PER_HOUR 3u /* a day's sum has 3 times the cells of an hour's: stacks recur */
 
 _Static_assert(DB_STEPS == ROLLUP_LEVELS, "each level has a count");
 
-/* The way in which a window of a block is read. */
+/* How much of a block's window is read from rows and from each kind of sum. */
 struct reads {
 	int64_t raw_ns; /* at the edges */
-	unsigned ends; /* of raw ranges that fall into the middle of chunks */
+	unsigned ends; /* raw ranges that begin or end inside a chunk */
 	uint64_t steps[ROLLUP_LEVELS];
 };
 
@@ -130,7 +130,8 @@ static void estimate_split(
 	estimate_split(b, level - 1, estimate_within(m, to), max_ns, out);
 }
 
-/* Cells of an hour's sum of what has this part of the samples; a day's has some more. */
+/* Cells in one hour's sum of the series that have this part of the block's samples. A day's sum has
+ * DAY_PER_HOUR times as many. */
 static double estimate_cells_per_hour(
 	struct block *b, enum block_rollups_kind kind, double samples_part)
 {
@@ -168,7 +169,7 @@ static void estimate_count_steps(const struct estimating *e, struct block *b,
 	if (!any)
 		return;
 	cells = estimate_cells_per_hour(b, kind, samples_part);
-	if (cells < row && !functions) /* pages are too large to tell of a small block */
+	if (cells < row && !functions) /* sizes are whole pages: too coarse for a small block */
 		cells = row;
 	for (unsigned i = 0; i < ROLLUP_LEVELS; i++) {
 		uint64_t n = estimate_part_of(r->steps[i], active * weight);

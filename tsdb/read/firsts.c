@@ -6,9 +6,9 @@
 
 /*
  * Since when there are series with a label. Sources come in the order of time, so most series of a
- * window are known from a block before it, and no row of theirs is looked for. What a block says of
- * a series has its first time, and a block keeps a list of them; in a window each costs one seek.
- * Symbols are not needed.
+ * window are known from a block before it, and no row of theirs is looked for. In a block, a
+ * series' record has the time of its first row, and the block caches a list of these times. In a
+ * window each series costs one seek. Symbols are not needed.
  */
 
 #define LISTED 256u /* series of a window that are copied under its index's lock */
@@ -25,7 +25,8 @@ static enum err_code firsts_canceled(struct err *err)
 	return err_set(err, ERR_CANCELED, "query canceled");
 }
 
-/* All of the source's rows are later than one that the caller has of such a series. */
+/* True if the series is not wanted: a mark, refused by the limits, or the caller knows a row that
+ * is older than the source. */
 static bool firsts_passes_over(
 	const struct visiting_firsts *v, const struct querier_source *s, struct labels labels)
 {
@@ -70,7 +71,7 @@ static enum err_code firsts_of_window_ids(
 	return rc;
 }
 
-/* The next ones from word *at on. */
+/* Copies the next series, beginning with word *at of ids. */
 static void firsts_list(
 	const struct querier_source *s, const struct bits *ids, size_t *at, struct firsts_listed *out)
 {
@@ -141,7 +142,7 @@ static enum err_code firsts_of_window(
 
 /* ---- blocks ---- */
 
-/* Rows were deleted near its first one: the first that is left is looked for. */
+/* Finds the first row in the querier's time that is not deleted. */
 static enum err_code firsts_block_row(struct visiting_firsts *v, struct querier_source *s,
 	uint32_t series, const struct deleted_range *gone, size_t gone_n, int64_t *first_ns, bool *has,
 	struct err *err)
@@ -202,7 +203,7 @@ static enum err_code firsts_of_block_series(
 	return has ? to->take(to->ctx, of.labels, of.first_ns, err) : ERR_OK;
 }
 
-/* Series by series. */
+/* Reads the record of each series with the label. */
 static enum err_code firsts_of_each(
 	struct visiting_firsts *v, struct querier_source *s, struct err *err)
 {
@@ -235,7 +236,7 @@ static enum err_code firsts_of_each(
 	return rc;
 }
 
-/* From what the block keeps. */
+/* Takes the series from the block's cached list. */
 static enum err_code firsts_of_kept(const struct visiting_firsts *v, const struct querier_source *s,
 	const struct block_first *list, size_t n, struct err *err)
 {
@@ -248,7 +249,8 @@ static enum err_code firsts_of_kept(const struct visiting_firsts *v, const struc
 	return rc;
 }
 
-/* What a block keeps knows nothing of deletions, nor of limits, nor where a window begins. */
+/* The cached list ignores deletions, limits and the begin of the querier's time: with any of these,
+ * records are read. */
 static enum err_code firsts_of_block(
 	struct visiting_firsts *v, struct querier_source *s, struct err *err)
 {

@@ -12,8 +12,9 @@
  * deletions they come from the indexes of windows and blocks: no series is visited, and symbols are
  * loaded only for values of sample labels.
  *
- * A sample's label has its own name where some series of its job lack a label of that name, and is
- * sample_<name> where some have one. So what is listed is what queries can name.
+ * Queries name a sample's label by its own name on series that lack a label of that name, and by
+ * sample_<name> on series that have one. The lists do the same: a label of samples is listed under
+ * one or both names.
  */
 
 static int str_cmp_qsort(const void *a, const void *b)
@@ -25,36 +26,37 @@ static int str_cmp_qsort(const void *a, const void *b)
 struct read_names {
 	struct str name; /* empty: label names are wanted, else this label's values */
 	struct arena *arena; /* of the answer, and without a limit of all that is found */
-	struct arena texts; /* with a limit: what is found; some of it is out again */
+	struct arena texts; /* with a limit: texts found so far, also some that names_cut dropped */
 	uint64_t limit; /* 0: none */
 	struct str *v;
 	size_t n, cap;
-	struct str last; /* names from here on are over the limit, and one of them is known */
+	struct str last; /* the name after the limit: it and later names are not added any more */
 	struct map map;
-	bool series_only; /* the querier has limits: labels of samples are of no one series */
-	bool for_people; /* names of all profiles are listed: that of marks is left out */
+	bool series_only; /* limits: labels of samples, which are stored per job, are left out */
+	bool for_people; /* all names are listed; the name of marks is left out */
 	struct read_names_part **parts; /* by index */
 	uint32_t parts_n;
 };
 
-/* A label of a partition's samples, and what is listed of it: under its name, as sample_<name>. */
+/* A label of a partition's samples, and whether it was listed by its name (plain) and as
+ * sample_<name> (clashing). */
 struct read_names_key {
 	struct str key;
 	bool plain, clashing;
 };
 
 struct read_names_part {
-	struct read_names_key *keys; /* values of a label are asked for: those that it may be */
+	struct read_names_key *keys; /* for values: only the keys that the label's name can mean */
 	uint32_t n;
 	size_t cap;
 };
 
 #define SAMPLE_PREFIX STR("sample_")
-#define NAMES_MIN 1024u /* are kept in between, and twice the limit */
+#define NAMES_MIN 1024u /* names_cut runs at twice the limit and this many more names */
 
 static void names_init(struct read_names *r, struct str name, uint64_t limit, struct arena *a)
 {
-	/* One that cannot be reached is none. */
+	/* A limit that cannot be reached counts as none. */
 	*r = (struct read_names){ .name = name, .arena = a, .limit = limit < UINT32_MAX ? limit : 0 };
 	map_init(&r->map);
 	arena_init(&r->texts, a->budget_bytes);
@@ -84,7 +86,7 @@ static uint64_t name_hash(struct str s)
 	return hash_bytes(s.ptr, s.len, 0);
 }
 
-/* Sorts, and leaves one more than the limit, which shows that there were more. */
+/* Sorts and keeps limit + 1 names; the extra one tells the caller that there are more. */
 static enum err_code names_cut(struct read_names *r, struct err *err)
 {
 	struct arena dropped = r->texts;
@@ -171,13 +173,15 @@ static bool read_names_take_prefix(struct str *name)
 	return true;
 }
 
-/* Of samples whose series have neither service_name nor job, service_name counts. */
+/* Labels made from service_name or job (label_is_service) come from the samples' service_name if
+ * the series has neither. */
 static struct str read_names_of_samples(const struct read_names *r)
 {
 	return label_is_service(r->name) ? STR(LABEL_SERVICE_NAME) : r->name;
 }
 
-/* Names of labels are asked for, or the values of this one. Reserved names are left out. */
+/* True if the key itself is to be listed (without reserved names), or if values are asked for and
+ * the label's name means this key. */
 static bool read_names_wants_key(const struct read_names *r, struct str key, bool clashing)
 {
 	struct str name = read_names_of_samples(r);
@@ -204,7 +208,8 @@ static enum err_code read_names_add_key_name(
 	return rc;
 }
 
-/* A key of the partition's samples, of a series that lacks a label of that name, or has one. */
+/* Lists a key of the partition's samples. clashing: it belongs to a series that has a label of that
+ * name, so it is listed as sample_<name>. */
 static enum err_code read_names_add_key(struct read_names *r, const struct partition *p,
 	struct read_names_key *k, bool clashing, struct err *err)
 {
@@ -217,7 +222,7 @@ static enum err_code read_names_add_key(struct read_names *r, const struct parti
 		return ERR_OK;
 	if (!r->name.len)
 		return read_names_add_key_name(r, k->key, clashing, err);
-	if (clashing && sym_has_label_key(p, r->name)) /* that one has the name */
+	if (clashing && sym_has_label_key(p, r->name)) /* samples have a label of this very name */
 		return ERR_OK;
 	return read_names_add_values(r, p, k->key, err);
 }
@@ -337,7 +342,7 @@ static bool read_names_add_of_block(void *ctx, struct str name, uint32_t series_
 	return !series_n || read_names_add_indexed(ctx, name);
 }
 
-/* Of the job's series in a window. */
+/* Lists labels of samples, by the series that the job has in a window. */
 static enum err_code read_names_of_job(struct read_names *r, struct querier_source *s,
 	const struct job *job, const struct partition *p, struct err *err)
 {
@@ -387,7 +392,8 @@ static enum err_code read_names_of_window(
 	return t.rc ? err_copy(err, &t.err) : ERR_OK;
 }
 
-/* Values of a label of the samples of a block's partition, whose symbols that takes. */
+/* Lists a label of samples of one of a block's partitions. Values are read from the partition's
+ * symbols. */
 static enum err_code read_names_of_slot_key(struct read_names *r, struct db_querier *q,
 	struct querier_source *s, uint32_t slot, struct str key, bool clashing, struct err *err)
 {
@@ -398,7 +404,7 @@ static enum err_code read_names_of_slot_key(struct read_names *r, struct db_quer
 	if (!r->name.len)
 		return read_names_add_key_name(r, key, clashing, err);
 	rc = querier_partition(q, s, slot, false, &p, err);
-	if (rc == ERR_EXISTS) /* told */
+	if (rc == ERR_EXISTS) /* querier_partition has warned */
 		return ERR_OK;
 	if (rc || (rc = read_names_part_of(r, p, &part, err)))
 		return rc;
@@ -408,7 +414,7 @@ static enum err_code read_names_of_slot_key(struct read_names *r, struct db_quer
 	return rc;
 }
 
-/* Its samples' labels: their names are in the block's index. */
+/* Lists labels of samples of a slot; their names come from the block's index. */
 static enum err_code read_names_of_slot(struct read_names *r, struct db_querier *q,
 	struct querier_source *s, uint32_t slot, uint64_t names, struct err *err)
 {
@@ -470,7 +476,7 @@ static enum err_code read_names_of_block(
 	return rc;
 }
 
-/* Indexes know nothing of what was deleted, nor of limits. */
+/* Indexes ignore deletions and limits; with either, series are visited. */
 static bool read_names_by_indexes(const struct db_querier *q)
 {
 	if (q->limits)

@@ -8,8 +8,9 @@
 /*
  * Reads numbers: record after record of a window, chunk after chunk of a block.
  *
- * Sources of one database follow each other in time. If members of a union have the series too, all
- * is sorted by time at the end. Of one time the value of the first member counts.
+ * Sources of one database follow each other in time. If other members of a union have the series
+ * too, all values are sorted by time at the end. If two members have a value for one time, the
+ * first member's is used.
  */
 
 struct number_read_reading {

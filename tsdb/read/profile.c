@@ -4,7 +4,7 @@
 #include "tsdb/read/querier.h"
 #include "tsdb/symbols/partition.h"
 
-/* Turns a row back into its profile. Each id is looked up once: an array per kind holds the
+/* Turns a row back into a profile. Each id is looked up once: one array per kind has the
  * results. */
 struct read_profile_rebuild {
 	const struct partition *p;

@@ -17,8 +17,8 @@ struct series_place {
 /* A database that a querier reads. */
 struct querier_member {
 	struct db *db;
-	struct querier_turn turn; /* among the queriers of this one */
-	uint32_t first; /* of its sources, + 1; 0: it has none */
+	struct querier_turn turn; /* the querier's place among those of this member */
+	uint32_t first; /* its first source + 1; 0: it has none */
 	bool records; /* db_union_set_records */
 };
 
@@ -26,13 +26,13 @@ struct querier_member {
 struct querier_source {
 	struct db *db;
 	uint32_t member; /* of q->members */
-	uint32_t next; /* source of the member, + 1; 0: this is the last */
+	uint32_t next; /* the member's next source + 1; 0: this is the last */
 	int64_t min_ns, max_ns; /* what it covers: (min, max] */
-	bool regular; /* of levels a missed scrape is made up for in whole hours (columns/spans.h) */
+	bool regular; /* its windows are whole hours: missed scrapes are made up for (spans.h) */
 	struct window *w; /* pinned; NULL: a block */
 	struct store *store;
 	struct store_snapshot *snap; /* NULL: it is being reopened, nothing is read */
-	struct store_iter *it; /* made when first wanted, as the two below */
+	struct store_iter *it; /* made when first needed, as are the three below */
 	struct db_block *b; /* pinned; NULL: a window */
 	struct block_chunks *chunks, *numbers;
 	struct block_rollups *rollups;
@@ -44,7 +44,7 @@ struct querier_source {
 };
 
 struct db_querier {
-	struct db *db; /* which was asked; its data are the members' */
+	struct db *db; /* the database that was asked; of a union, the data are the members' */
 	struct querier_member own; /* the only member if db is no union */
 	struct querier_member *members;
 	size_t members_n;
@@ -54,20 +54,20 @@ struct db_querier {
 	const struct label_limits *limits; /* of series that may be selected; NULL: none */
 	bool fork; /* uses another querier's pins, and is in no list */
 	bool in_steps; /* db_querier_in_steps: heads of chunks are kept */
-	bool adjoin; /* then: decoded parts of them are, too */
+	bool adjoin; /* with in_steps: decoded parts of chunks are kept, too */
 	size_t heads_bytes_max;
 	struct arena arena; /* warnings, infos */
 	struct str *warnings, *infos, *records_warnings;
 	size_t warnings_n, infos_n, records_warnings_n;
-	/* Of the member that has recorded numbers: a selection may have, or cannot have, some of them.
-	 * A reader who only cannot need not know what the member lacks. */
+	/* Some selection may have recorded numbers (records_read); some cannot (records_passed). If all
+	 * selections cannot, the warnings of the member that has them are left out. */
 	bool records_read, records_passed;
 	struct querier_source *sources; /* ascending by time; those of one member do not overlap */
 	size_t sources_n;
 	struct partition **pinned; /* of head windows, each once */
 	size_t pinned_n, pinned_cap;
 	struct sum_scratch *scratch; /* sum.c */
-	struct twins *twins; /* NULL: of no union, or of one member; a fork has its querier's */
+	struct twins *twins; /* NULL: no union, or one member; a fork uses its querier's */
 	uint32_t *stacks, *sets; /* decode buffers */
 	int64_t *values;
 	size_t decode_cap;
@@ -75,12 +75,15 @@ struct db_querier {
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
 void querier_warn_text(struct db_querier *q, const char *text); /* in its arena; NULL is fine */
-/* The same of what a member lacks. */
+/* Adds a warning about one member. */
 void querier_warn_of(struct db_querier *q, uint32_t member, const char *text);
-/* The querier was asked for such series. */
+/* Notes a selection, and whether it may have recorded numbers. */
 void querier_note_selected(struct db_querier *q, bool may_be_recorded);
-/* While it is opened: sources that cannot be read now, losses, blocks in a bucket that member lacks
- * (its db->lock is held), what a union and its members say of themselves. */
+/*
+ * Warnings that are added while the querier is opened: windows that are being reopened, losses,
+ * blocks in a bucket that cannot be read (the member's db->lock is held), rows of the future, and
+ * what a union and its members report.
+ */
 void querier_tell_missing(struct db_querier *q);
 void querier_tell_losses(struct db_querier *q);
 void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member);
@@ -97,12 +100,12 @@ static inline bool querier_is_union(const struct db_querier *q)
 {
 	return q->of != NULL;
 }
-/* The source's own iterators; NULL: out of memory, or (a window's) nothing to read. */
+/* The source's own iterators. NULL: out of memory; of a window also: it has no snapshot. */
 struct store_iter *querier_iter(struct querier_source *s);
 struct block_chunks *querier_chunks(struct querier_source *s, struct err *err);
 struct block_rollups *querier_rollups(struct querier_source *s, struct err *err);
-/* The partition of an epoch that a window, not being reopened, has of a job, with its symbols;
- * pinned until the querier closes. NULL: it cannot be used; there is a warning. */
+/* The partition of a job's epoch in a window, with its symbols, pinned until the querier closes.
+ * The window has a snapshot. NULL: it cannot be used; there is a warning. */
 MUST_CHECK enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
 	struct job *job, uint32_t epoch, struct partition **out, struct err *err);
 /* A block's slot as a partition with names, or with stacks too. ERR_CORRUPT, ERR_EXISTS: the

@@ -15,7 +15,7 @@
  * change what it sees.
  */
 
-#define HEADS_BYTES_MAX ((size_t)8 << 20) /* of one querier: 1,400 chunks of 120 rows */
+#define HEADS_BYTES_MAX ((size_t)8 << 20) /* of one querier: 1,400 chunks of 120 rows each */
 
 /* ---- what it reads ---- */
 
@@ -40,7 +40,7 @@ static bool read_query_whole_hour(int64_t ts_ns)
 	return ts_ns % NS_PER_HOUR == 0;
 }
 
-/* It was cut from windows of whole hours alone. */
+/* The block has only windows of whole hours. */
 static bool read_query_is_regular(const struct block_meta *m)
 {
 	bool all = read_query_whole_hour(m->min_ns) && read_query_whole_hour(m->max_ns);
@@ -84,8 +84,7 @@ static void read_query_pin_windows(struct db_querier *q, uint32_t member, size_t
 
 		if (!read_query_touches(q, w->start_ns, w->end_ns))
 			continue;
-		w->pins++; /* also while it drains: it is not dropped, and reopening goes on at one
-				  pin */
+		w->pins++; /* also while it drains: a pin keeps it from being dropped */
 		read_query_add_source(q, from,
 			(struct querier_source){ .db = db,
 				.member = member,
@@ -98,8 +97,8 @@ static void read_query_pin_windows(struct db_querier *q, uint32_t member, size_t
 	}
 }
 
-/* Reopening waits for pins, so pins of a draining window are released meanwhile. False: out of
- * memory. */
+/* Reopening a window waits until nobody pins it. So we release our pin of a draining window, and
+ * wait for it until the deadline. False: out of memory. */
 static bool read_query_take_snapshots(
 	struct db_querier *q, struct db *db, size_t from, int64_t deadline)
 {
@@ -189,7 +188,7 @@ static int read_query_source_cmp(const void *a, const void *b)
 	return (x->member > y->member) - (x->member < y->member);
 }
 
-/* By time, and each linked to the next one of its member. */
+/* Sorts the sources by time and links each to the next one of its member. */
 static void read_query_order_sources(struct db_querier *q)
 {
 	if (q->members_n > 1 && q->sources_n)
@@ -225,8 +224,8 @@ enum err_code db_querier_open_limited(struct db *db, const struct label_limits *
 	q->cancel = cancel;
 	q->limits = limits;
 	arena_init(&q->arena, 0);
-	/* What a member lacks it may get, or lose more, while the members are pinned one by one. So
-	 * they are asked before that and after it. */
+	/* While members are pinned one by one, a member may get what it lacked, or lose more. So they
+	 * are asked for warnings before and after. */
 	querier_tell_union(q);
 	if ((rc = read_query_find_members(q, err))) {
 		arena_release(&q->arena);
@@ -358,7 +357,7 @@ static void read_query_close_source(struct db_querier *q, struct querier_source 
 
 static void read_query_leave_member(struct querier_member *m)
 {
-	if (!m->turn.number) /* it did not join */
+	if (!m->turn.number) /* the querier did not join this member */
 		return;
 	mutex_lock(&m->db->lock);
 	if (m->turn.newer)

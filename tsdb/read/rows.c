@@ -10,20 +10,20 @@
 struct db_rows {
 	struct db_querier *q;
 	struct db_series s;
-	struct partition *p; /* with what the source in hand has */
+	struct partition *p; /* with the symbols of the current source */
 	int64_t min_ns, max_ns;
-	int64_t source_max_ns; /* of the source in hand */
-	size_t at; /* place */
-	bool begun; /* it */
+	int64_t source_max_ns; /* of the current source */
+	size_t at; /* index of the current place */
+	bool begun; /* the current place was begun */
 	struct querier_source *source;
 	const struct deleted_range *del;
 	size_t del_n;
 	struct store_iter *it; /* a window's */
-	struct block_chunks *chunks; /* a block's, and the next three too; of links if `links` */
+	struct block_chunks *chunks; /* a block's, as are the next four; of links if `links` */
 	struct chunk *chunk;
 	const struct row *unpacked;
 	uint32_t unpacked_at, unpacked_n;
-	bool links; /* of rows, instead of rows */
+	bool links; /* linked samples are read instead of rows */
 	struct links_unpacked linked;
 	uint64_t read, read_max;
 	struct db_row row;
@@ -141,7 +141,7 @@ static enum err_code db_rows_take_links(
 
 /* ---- windows ---- */
 
-/* ERR_EXISTS: it has no links, and these are wanted. */
+/* ERR_EXISTS: links are wanted, and the row has none. */
 static enum err_code db_rows_decode_row(
 	struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
 {
@@ -310,7 +310,7 @@ static enum err_code db_rows_next_of_block(struct db_rows *r, struct err *err)
 
 /* ---- both ---- */
 
-/* ERR_NOT_FOUND: nothing of it is to be read. */
+/* Begins the current place. ERR_NOT_FOUND: it has nothing to read. */
 static enum err_code db_rows_begin(struct db_rows *r, struct err *err)
 {
 	const struct series_place *place = &r->s.places[r->at];

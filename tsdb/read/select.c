@@ -21,8 +21,8 @@ static enum err_code read_select_refuse(struct selecting *s, size_t about, struc
 }
 
 /*
- * Series of the other members at the time at which a source begins. One database that had all of
- * them would have them in one window.
+ * Counts the series that other members have at the begin of a source. A single database with the
+ * same data would have all of them in one window, so the limit counts them together.
  */
 static size_t read_select_beside(const struct selecting *selecting, uint32_t source)
 {
@@ -59,8 +59,8 @@ enum err_code select_add(struct selecting *s, struct read_select_found f, struct
 
 /* ---- too many ---- */
 
-/* Takes one of each stretch, at a place as if by chance, so that patterns do not bias the sample.
- */
+/* Takes one id of each stretch, at a pseudo-random place, so that patterns in the ids do not bias
+ * the sample. */
 static enum err_code read_select_sample(
 	const struct bits *ids, size_t n, struct bits *out, struct err *err)
 {
@@ -76,9 +76,10 @@ static enum err_code read_select_sample(
 }
 
 /*
- * If a source's matchers accept very many series, their number says little: only series with rows
- * in the querier's time count. So rows of some series are looked up. The result may be wrong by a
- * few percent; the limit itself is checked when the series are really selected.
+ * Only series with rows in the querier's time count for the limit. If the matchers accept very many
+ * series of a source, the rows of a sample of them are looked up, and the number is estimated. The
+ * result may be wrong by a few percent; the limit itself is checked when the series are really
+ * selected.
  */
 static enum err_code read_select_check_some(struct selecting *s, uint32_t source,
 	const struct bits *ids, size_t n, size_t others, select_look_fn look, struct err *err)
@@ -149,7 +150,7 @@ static bool read_select_slot_has_key(struct block *b, uint32_t slot, struct str 
 	return false;
 }
 
-/* In any epoch and source of the querier. */
+/* Looks in all sources of the querier, and so in all epochs. */
 static enum err_code read_select_look_for_key(
 	struct selecting *selecting, struct str job, struct str key, bool *has, struct err *err)
 {
@@ -226,7 +227,7 @@ enum err_code select_samples_may_match(
 struct block_keys {
 	struct selecting *x;
 	struct block *block;
-	enum err_code rc; /* why a key could not be looked up */
+	enum err_code rc; /* set if a key could not be looked up */
 	struct err err;
 };
 
@@ -240,7 +241,7 @@ static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 	return has;
 }
 
-/* Searches its rows, if its other facts do not decide. */
+/* Searches the series' rows, if its first and last times do not decide. */
 static enum err_code read_select_look_for_rows(struct selecting *selecting,
 	struct querier_source *s, uint32_t series, const struct deleted_range *gone, size_t gone_n,
 	bool *has, struct err *err)
@@ -354,8 +355,8 @@ static enum err_code read_select_look_in_block(
 	return rc;
 }
 
-/* Names of all jobs are loaded one after the other: of a bucket, all that is near in one request.
- */
+/* Announces the names of all jobs, which are loaded one after the other below. In a bucket,
+ * neighbouring ones become one request. */
 static void read_select_expect_names(struct querier_source *s, const struct bits *ids)
 {
 	const struct block_partition *of;
@@ -367,7 +368,7 @@ static void read_select_expect_names(struct querier_source *s, const struct bits
 			continue;
 		of = block_partition(s->b->block, slot);
 		if (partition_pin(s->db, of->name, of->id, of->epoch, &p, NULL))
-			continue; /* reading it gives the error */
+			continue; /* reading the series later reports the error */
 		has = partition_has_block(p, s->b, BLOCK_NAMES);
 		partition_unpin(s->db, p);
 		if (!has)
@@ -384,7 +385,7 @@ static enum err_code select_block(struct selecting *selecting, uint32_t source, 
 	struct err why;
 
 	rc = block_match(s->b->block, selecting->m, selecting->n, block_has_key, &keys, &ids, &why);
-	if (rc == ERR_CORRUPT) { /* what could be matched is in ids */
+	if (rc == ERR_CORRUPT) { /* ids has the series that could be matched */
 		querier_warn(selecting->q, s, &why);
 		rc = ERR_OK;
 	}
@@ -415,8 +416,9 @@ enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct
 }
 
 /*
- * Limits of one set are asked of the indexes, with the matchers of the query. As matchers they also
- * accept series that lack a label which samples may have: select_wants refuses those.
+ * If the limits are one set of matchers, the set is added to the query's matchers, so that indexes
+ * apply it too. A matcher also accepts series that lack its label if samples may have it;
+ * select_wants refuses those.
  */
 static enum err_code read_select_add_limits(struct selecting *s, struct err *err)
 {
@@ -492,7 +494,8 @@ static enum err_code select_source(struct selecting *s, uint32_t source, struct 
 	return s->visitor && s->visitor->blocks_only ? ERR_OK : select_window(s, source, err);
 }
 
-/* Members that were not looked at yet are in the estimate too; only their indexes are read. */
+/* The limit is exceeded. Adds the members that were not looked at yet to the estimate, from their
+ * indexes alone. */
 static enum err_code read_select_count_rest(struct selecting *s, uint32_t refused, struct err *err)
 {
 	const struct querier_source *v = s->q->sources;
@@ -524,8 +527,9 @@ static enum err_code read_select_find(struct selecting *s, struct err *err)
 }
 
 /*
- * May the selection have a recorded number, as far as can be known where the newest are missing?
- * One by name has if the member has such a series, or nobody does: then it may be new.
+ * May the selection have recorded numbers? The newest ones may be missing. A selection by name may
+ * have some if the member has a series of that name, or if nobody has one: then the series may be
+ * new.
  */
 static bool select_may_be_recorded(const struct selecting *s)
 {

@@ -20,7 +20,7 @@ struct window_jobs {
 	uint32_t n;
 };
 
-/* Says if samples of a job have a label; filled on demand. */
+/* Whether samples of a job have a label; filled on demand. */
 struct known_key {
 	struct str job, key;
 	bool has;
@@ -33,7 +33,7 @@ struct read_select_found {
 	struct job *job; /* a window's */
 	struct str job_name; /* of profiles */
 	struct series_place place;
-	int64_t first_ns, last_ns; /* of profiles: there are no rows before and behind */
+	int64_t first_ns, last_ns; /* of profiles: there are no rows before and after these */
 };
 
 struct latest_count {
@@ -44,17 +44,18 @@ struct latest_count {
 struct selecting {
 	struct db_querier *q;
 	const struct db_visitor *visitor; /* gets each series; NULL: they are kept in v */
-	size_t series_max; /* ERR_LIMIT if there are, or probably are, more at one time; 0: no limit */
-	size_t about; /* then: an estimate of their number */
-	struct latest_count *latest; /* by member: its source that was looked at last; NULL: no limit */
-	bool whole; /* all series of the window that is looked at have rows in the querier's time */
-	bool too_many; /* known: only their number is estimated now */
-	double part; /* then: of the series that matchers accept */
+	size_t series_max; /* ERR_LIMIT if one time has, or probably has, more series; 0: no limit */
+	size_t about; /* after ERR_LIMIT: an estimate of their number */
+	/* by member: the source that was looked at last; NULL: not needed */
+	struct latest_count *latest;
+	bool whole; /* all series of the current window have rows in the querier's time */
+	bool too_many; /* the limit is exceeded: the rest is only estimated */
+	double part; /* with too_many: the part of the accepted series that has rows */
 	const struct matcher *m;
 	size_t n;
 	struct matcher *limited; /* m with the querier's limits; NULL: m is the caller's */
 	unsigned kinds; /* of enum db_kinds */
-	bool marks; /* the matchers name them: else they are left out */
+	bool marks; /* the matchers name marks; else marks are left out */
 	struct arena *a; /* for results; with a visitor, valid during its call */
 	struct read_select_found *v;
 	size_t found, cap;
@@ -77,13 +78,13 @@ MUST_CHECK enum err_code select_begin(struct selecting *s, struct err *err);
 void select_end(struct selecting *s);
 MUST_CHECK enum err_code select_add(
 	struct selecting *s, struct read_select_found f, struct err *err);
-/* Asks the querier's limits and the visitor, before rows are searched. job: empty for numbers. */
+/* Whether the querier's limits and the visitor admit the series; asked before rows are searched.
+ * job: empty for numbers. */
 MUST_CHECK enum err_code select_wants(
 	struct selecting *s, struct labels labels, struct str job, bool *out, struct err *err);
 
 /*
- * Calls look with the ids of a source. If they may be more than series_max, looks at some of them
- * first.
+ * Calls look with the ids of a source. If these may exceed series_max, a sample is looked at first.
  */
 typedef enum err_code (*select_look_fn)(
 	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err);
@@ -97,8 +98,8 @@ MUST_CHECK enum err_code select_ids(struct selecting *selecting, uint32_t source
 MUST_CHECK enum err_code select_samples_may_match(
 	struct selecting *s, const struct read_select_found *f, bool *out, struct err *err);
 
-/* *out: samples of the job have the label. It is answered once per job and key, so that all epochs
- * of a job get the same answer. */
+/* *out: samples of the job have the label. The answer is remembered per job and key, so all epochs
+ * of a job get the same one. */
 MUST_CHECK enum err_code select_job_has_key(
 	struct selecting *s, struct str job, struct str key, bool *out, struct err *err);
 
@@ -110,11 +111,12 @@ MUST_CHECK enum err_code select_unite(
 
 /* ---- select_window.c ---- */
 
-/* Prepares x->jobs of a window for all jobs of its database. */
+/* Makes room in *j for all jobs of the window's database; select_release_jobs frees it. */
 MUST_CHECK enum err_code select_list_jobs(struct db *db, struct window_jobs *j, struct err *err);
 void select_release_jobs(struct window_jobs *j);
 MUST_CHECK enum err_code select_window(struct selecting *s, uint32_t source, struct err *err);
-/* Adds to out the ids of the same series; rows are searched only where indexes do not tell. */
+/* Adds the ids of the window's series that db_select would give to out. Rows are searched only if
+ * indexes do not decide. */
 MUST_CHECK enum err_code select_window_series(
 	struct selecting *selecting, uint32_t source, struct bits *out, struct err *err);
 /* *has: samples of the job in this window have the label. Loads all its symbols. */

@@ -5,7 +5,7 @@
 #include "tsdb/read/select_internal.h"
 #include "tsdb/read/twins.h"
 
-/* Uniting what the sources have of each series: by labels and partition. */
+/* Unites the places that each series has in the sources, by labels and partition. */
 
 static int select_unite_found_cmp(const void *a, const void *b)
 {
@@ -14,13 +14,14 @@ static int select_unite_found_cmp(const void *a, const void *b)
 
 	if (c)
 		return c;
-	if (x->partition != y->partition) /* numbers first */
+	if (x->partition != y->partition) /* numeric series first */
 		return !x->partition || (y->partition && x->partition->index < y->partition->index) ? -1 :
 																							  1;
 	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
 }
 
-/* What is sorted: 8 bytes of the first text in which not all are equal decide nearly always. */
+/* A found series with its sort key: 8 bytes of the first text in which the series differ. Nearly
+ * always the key decides the comparison. */
 struct ordered {
 	uint64_t key;
 	const struct read_select_found *f;
@@ -40,7 +41,7 @@ static struct str select_unite_text_at(const struct read_select_found *f, size_t
 	return value ? f->labels.v[label].value : f->labels.v[label].name;
 }
 
-/* The bytes that the texts of all of them begin with. *same: there are no others. */
+/* The length of the prefix that all the texts have in common. *same: the texts are equal. */
 static size_t ordered_common_prefix(
 	const struct ordered *o, size_t n, size_t label, bool value, bool *same)
 {
@@ -69,7 +70,7 @@ static uint64_t select_unite_key_after(struct str text, size_t prefix)
 	return key;
 }
 
-/* Keys come from the first names or values that differ; all labels before them are equal. */
+/* Makes the keys from the first names or values that differ; all labels before these are equal. */
 static void ordered_make_keys(struct ordered *o, size_t n)
 {
 	size_t labels_n = SIZE_MAX, prefix;
@@ -101,14 +102,14 @@ static enum err_code select_unite_sorted(struct selecting *s, struct ordered **o
 	return ERR_OK;
 }
 
-/* The parts of one series, and the selection that it is of. */
+/* Space for the parts of one series, and the number of the selection. */
 struct select_unite_twins {
 	uint32_t selection;
 	struct twins_part *v;
 	size_t cap;
 };
 
-/* Newest first: by where their last rows are, and by when they began. */
+/* Newest epoch first: by the source of its last rows, then by the number of the epoch. */
 static int select_unite_age_cmp(const void *a, const void *b)
 {
 	const struct db_series *x = a, *y = b;

@@ -11,12 +11,14 @@
 #include "tsdb/head/keys.h"
 #include "tsdb/read/select_internal.h"
 
-#define LISTED_WORDS 4u /* of ids */
-#define LACKING_MANY 1024u /* series: fewer are looked at one by one */
+#define LISTED_WORDS 4u /* words of ids, listed under one lock */
+#define LACKING_MANY 1024u /* series that lack a label; fewer are looked at one by one */
 
 /* Selects in head windows, through the index in memory. A series comes once for each epoch that its
  * rows are in; only symbols of those epochs are loaded. */
-/* In the ids of this epoch. *first_ns: there are none before it. */
+
+/* True if the series has a row of this epoch in the querier's time. *first_ns: there is none
+ * before. */
 static bool window_has_rows(struct db_querier *q, struct querier_source *s, uint32_t series,
 	struct window_span span, int64_t *first_ns)
 {
@@ -35,7 +37,7 @@ static bool window_has_rows(struct db_querier *q, struct querier_source *s, uint
 	if (from >= to)
 		return false;
 	if (!it)
-		return s->snap != NULL; /* no memory: reading it reports that */
+		return s->snap != NULL; /* no memory: assume rows; reading them reports it */
 	for (store_iter_seek(it, key_str(&key)); !has && store_iter_valid(it); store_iter_next(it)) {
 		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > to)
 			break;
@@ -102,7 +104,7 @@ void select_release_jobs(struct window_jobs *j)
 	free(j->v);
 }
 
-/* The partition of an epoch; NULL: it cannot be used. It is asked for once. */
+/* The partition of an epoch, pinned once for the whole selection. NULL: it cannot be used. */
 static enum err_code select_window_part_of(struct selecting *s, uint32_t source, struct job *job,
 	uint32_t epoch, struct partition **out, struct err *err)
 {
@@ -159,11 +161,11 @@ static bool select_window_numbers_match(
 	return all;
 }
 
-/* of: NULL where the series cannot be read. The index is locked. */
+/* of: NULL if the series cannot be read. The index is locked. */
 typedef void (*series_fn)(void *ctx, uint32_t id, struct series *of);
 
-/* Series of the window by their ids: those of LISTED_WORDS words. Their memory lives as long as the
- * querier. One that left the index has no rows any more. */
+/* Calls `each` for the series in LISTED_WORDS words of ids, beginning with word `from`. The series
+ * live as long as the querier. A series that left the index has no rows any more. */
 static void select_window_each_series(const struct selecting *s, uint32_t source,
 	const struct bits *ids, size_t from, series_fn each, void *ctx)
 {
@@ -197,7 +199,7 @@ static void select_window_list_series(void *ctx, uint32_t id, struct series *of)
 			atomic_load(&of->last_ts_ns) };
 }
 
-/* The series has rows in the querier's time, all of them in one epoch. */
+/* True if indexes prove that the series has rows in the querier's time, all of one epoch. */
 static bool select_window_is_sure(
 	const struct selecting *selecting, const struct querier_source *s, struct read_select_found f)
 {
@@ -212,7 +214,7 @@ static bool select_window_is_sure(
 	return selecting->whole || (f.last_ns > from && f.last_ns <= to);
 }
 
-/* One entry per epoch that has rows of it. f.last_ns: its last row, as far as that is known. */
+/* Adds one entry for each epoch with rows of the series. f.last_ns: its last row, if known. */
 static enum err_code select_window_add_epochs(
 	struct selecting *selecting, uint32_t source, struct read_select_found f, struct err *err)
 {
@@ -243,7 +245,7 @@ static enum err_code select_window_look(
 	listed.source = source;
 	listed.numbers = selecting->kinds & DB_NUMBERS;
 	for (size_t from = 0; from < ids->words && !rc; from += LISTED_WORDS) {
-		while (from < ids->words && !ids->w[from]) /* mostly few are selected of very many */
+		while (from < ids->words && !ids->w[from]) /* nearly always few of very many are selected */
 			from++;
 		if (querier_canceled(selecting->q))
 			return select_canceled(err);
@@ -272,7 +274,7 @@ struct lacking {
 	struct selecting *x;
 	uint32_t source;
 	const struct matcher *m;
-	size_t many; /* jobs are asked if at least so many lack it */
+	size_t many; /* jobs are asked if at least this many series lack the label */
 	struct bits ids;
 	struct job **jobs;
 	size_t n, cap;
@@ -307,8 +309,8 @@ static enum err_code select_window_list_lacking(
 	return l->failed ? err_nomem(err, "select") : ERR_OK;
 }
 
-/* Series of the job with this label are not dropped: samples have the one that they lack as
- * sample_<name>. */
+/* Takes the job's series with label <name> off the list of those to be dropped: on these, the label
+ * sample_<name> means the label <name> of samples. */
 static enum err_code select_window_keep_clashing(
 	struct lacking *l, const struct job *job, struct str label, struct err *err)
 {
@@ -332,7 +334,8 @@ static enum err_code select_window_keep_clashing(
 	return ok ? ERR_OK : err_nomem(err, "select");
 }
 
-/* Leaves in l->ids those of the job whose samples lack the label too. */
+/* l->ids has the series to drop, which lack the label. Removes those of the job whose samples may
+ * have it. */
 static enum err_code select_window_ask_job(
 	struct lacking *l, const struct job *job, struct err *err)
 {
@@ -357,8 +360,9 @@ static enum err_code select_window_ask_job(
 }
 
 /*
- * If very many series lack the label of a matcher, their jobs tell which of them cannot match; the
- * others are looked at one by one. The answer is that of select_samples_may_match.
+ * If very many series lack the label of a matcher, their jobs are asked first: if samples of a job
+ * lack the label too, all its series are dropped at once. The result is the same as
+ * select_samples_may_match for each.
  */
 static enum err_code select_window_drop_lacking(struct selecting *s, uint32_t source,
 	const struct matcher *m, size_t many, struct bits *ids, struct err *err)
@@ -394,13 +398,13 @@ static enum err_code select_window_match_ids(
 	return rc;
 }
 
-/* Every series of the window has rows in the querier's time; rows that wait for their sync count.
- */
+/* True if every series of the window has rows in the querier's time. Rows that wait for their sync
+ * count. */
 static bool select_window_is_whole(struct db_querier *q, const struct querier_source *s)
 {
 	const struct window_count *n = &s->w->count;
 	bool whole = !s->deleted_n &&
-		(s->db->o.read_only || !commit_generation(s->db)); /* none failed */
+		(s->db->o.read_only || !commit_generation(s->db)); /* no commit failed */
 
 	mutex_lock(&s->db->lock);
 	whole &= !s->w->damaged && !window_is_empty(n) &&
@@ -428,16 +432,16 @@ enum err_code select_window(struct selecting *s, uint32_t source, struct err *er
 
 /* ---- series alone ---- */
 
-/* Series whose rows must be searched. */
+/* A batch of series whose rows must be searched. */
 struct unsure {
 	struct {
 		uint32_t id;
 		struct job *job;
 	} v[LISTED_WORDS * 64];
 	size_t n;
-	struct bits *ids; /* those that cannot be read are taken out */
+	struct bits *ids; /* series that cannot be read are removed */
 	int64_t min_ns, max_ns;
-	bool deleted; /* some rows of the window are */
+	bool deleted; /* some rows of the window are deleted */
 };
 
 static void select_window_list_unsure(void *ctx, uint32_t id, struct series *of)

@@ -279,9 +279,10 @@ static enum err_code read_sum_last_of(struct summing *summing, const struct db_s
 }
 
 /*
- * Another epoch has a later row of the type: if a window has both epochs, late rows may be in the
- * newer one. Members of a union may have rows of any time; of one time that which is listed first
- * counts, as it does where the greatest is looked for (promql/over_time.c).
+ * True if another db_series with the same labels (another epoch or member) has a later row of the
+ * type: a window with two epochs may have late rows in the newer one, and members may have rows of
+ * any time. If two have a row of one time, the one that is listed first is used, as when the
+ * greatest value is searched (promql/over_time.c).
  */
 static enum err_code read_sum_other_has(const struct summing *summing, const struct db_series *s,
 	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
@@ -299,14 +300,14 @@ static enum err_code read_sum_other_has(const struct summing *summing, const str
 		look.stats = &stats;
 		look.acc = NULL;
 		rc = read_sum_last_of(&look, of, of == s ? min_ns : last_ns - (of < s), max_ns, &any, err);
-		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
+		for (uint32_t i = 0; i < stats.headers_n; i++) /* this search's, not the sum's */
 			bits_clear(summing->headers, stats.headers[i]);
 		if (of != s)
 			*found = any;
 		else if (any)
 			last_ns = stats.end_ns;
 		else
-			break; /* it has none itself */
+			break; /* this series has no row itself */
 	}
 	return rc;
 }
@@ -383,7 +384,8 @@ void sum_begin_source(struct summing *summing, const struct querier_source *s)
 	summing->regular = s->regular;
 }
 
-/* Where levels are asked for, pieces are left out; but if no rows are kept all are whole steps. */
+/* For gauges, cuts (min, max] to the region of whole hours (cover.h): the pieces beside it are
+ * added row by row later. A block without raw rows has only whole steps, so nothing is cut. */
 static void read_sum_clip(
 	const struct summing *summing, const struct querier_source *s, int64_t *min_ns, int64_t *max_ns)
 {
@@ -401,7 +403,7 @@ enum err_code sum_sources(struct summing *summing, const struct db_series *const
 	struct querier_source *v = summing->q->sources, *s;
 	struct sum_scratch *x = summing->x;
 	enum err_code rc = sum_places_begin(x, n, err);
-	uint32_t member = v[series[0]->places[0].source].member; /* all places are in it */
+	uint32_t member = v[series[0]->places[0].source].member; /* all are in it */
 
 	for (uint32_t at = summing->q->members[member].first; at && !rc; at = s->next) {
 		int64_t from = min_ns, to = max_ns;
@@ -475,7 +477,8 @@ enum err_code sum_end(
 	struct summing *summing, const struct db_series *const *series, struct err *err)
 {
 	summing->p = series[0]->partition;
-	/* If all is in stacks, the caller's own walk over many sums costs less than one for each. */
+	/* If no costs of functions were added, stacks stay stacks: one walk by the caller over all sums
+	 * costs less than a walk for each sum. */
 	return summing->functions && function_sums_any(summing->functions) ? sum_names(summing, err) :
 																		 ERR_OK;
 }

@@ -11,11 +11,11 @@
  * finer level, and at last from chunks. Whole groups come from the group's records, if nothing of
  * the group was deleted in the step. If a record cannot be read, the finer level is read instead.
  *
- * If costs of functions are enough, totals of functions are used instead of the records of whole
- * groups. Only the rest needs symbols of stacks, which are loaded at the first such cell.
+ * If costs of functions are enough, whole groups use totals of functions instead of records with
+ * cells. Symbols of stacks are loaded only when the first cell is to be added.
  */
 
-/* Series that are summed together: all of a group, or one. */
+/* Series that are summed together: all series of a group, or one series. */
 struct sum_block_unit {
 	uint32_t first, n, group;
 	bool whole; /* all of the group */
@@ -28,10 +28,10 @@ struct summed {
 	unsigned levels;
 	bool raw;
 	uint32_t slot; /* of the partition */
-	bool no_stacks; /* what the block has of them cannot be used */
+	bool no_stacks; /* the block's stacks cannot be used */
 };
 
-/* The begin, or the end, of the part of the steps [from, to) that lies in the block. */
+/* Clips the begin or end of a step to the block's time. */
 static int64_t summed_covered(const struct summed *b, int64_t step_ns)
 {
 	return step_ns < b->min_ns ? b->min_ns : step_ns > b->max_ns ? b->max_ns : step_ns;
@@ -55,7 +55,7 @@ static enum err_code sum_block_read_place(struct summing *summing, struct querie
 		return err_set(err, ERR_CORRUPT, "block %s: series %" PRIu32 " is not in its group",
 			block_dir(s->b->block), id);
 	for (struct sum_place *p = places + first; p < places + first + n; p++) {
-		p->slot = rec.slot; /* one whose record is damaged may have heads already */
+		p->slot = rec.slot; /* not all fields: a series with a damaged record may have heads */
 		p->group = rec.group;
 		p->group_first = first;
 		p->group_n = n;
@@ -63,7 +63,8 @@ static enum err_code sum_block_read_place(struct summing *summing, struct querie
 	return ERR_OK;
 }
 
-/* The place of the series in the block; NULL: it cannot be read. */
+/* Finds the place of the series in the block, and reads it once; *out NULL: its record cannot be
+ * read. */
 static enum err_code sum_block_place_of(struct summing *summing, struct querier_source *s,
 	uint32_t id, const struct sum_place **out, struct err *err)
 {
@@ -86,7 +87,7 @@ static enum err_code sum_block_place_of(struct summing *summing, struct querier_
 	return ERR_OK;
 }
 
-/* Loads the stacks of cells that are about to be added. False: they cannot be loaded. */
+/* Loads the stacks before cells are added. *usable false: they cannot be loaded. */
 static enum err_code summed_need_stacks(struct summed *b, bool *usable, struct err *err)
 {
 	struct partition *p;
@@ -113,7 +114,7 @@ static void summed_expect_stacks(struct summed *b)
 		partition_has_block(s->need[b->slot], s->b, BLOCK_STACKS))
 		return;
 	block_symbols_expect(s->b->block, b->slot, BLOCK_STACKS);
-	b->no_stacks = true; /* once is enough */
+	b->no_stacks = true; /* announced; not again */
 }
 
 static enum err_code summed_expect_raw(
@@ -163,7 +164,7 @@ static void sum_block_unit_seek(const struct sum_block_unit *u, struct block_rol
 		(uint32_t)level, from_ns, to_ns);
 }
 
-/* Steps that start in [from, to), of which nothing is deleted. */
+/* Adds the records of steps that start in [from, to). No row in these steps is deleted. */
 static enum err_code summed_add_records(struct summed *b, const struct sum_block_unit *u, int level,
 	int64_t from_ns, int64_t to_ns, struct err *err)
 {
@@ -184,7 +185,7 @@ static enum err_code summed_add_records(struct summed *b, const struct sum_block
 	for (sum_block_unit_seek(u, it, level, from_ns, to_ns);;) {
 		if ((rc = block_rollups_next(it, &bytes, &step, &why)) == ERR_NOT_FOUND)
 			break;
-		if (rc == ERR_CORRUPT) { /* some of the steps up to the next one that is shown */
+		if (rc == ERR_CORRUPT) { /* any step before the next record may be lost */
 			querier_warn(t->q, b->s, &why);
 			lost = true;
 			continue;
@@ -208,7 +209,8 @@ static enum err_code summed_add_records(struct summed *b, const struct sum_block
 	return lost ? summed_add_finer(b, u, level, from_ns, to_ns, err) : ERR_OK;
 }
 
-/* The same by totals of functions; steps that have none by their cells. */
+/* As summed_add_records, with totals of functions; a step without totals is added from its
+ * cells. */
 static enum err_code summed_add_functions(struct summed *b, const struct sum_block_unit *u,
 	int level, int64_t from_ns, int64_t to_ns, struct err *err)
 {
@@ -226,7 +228,7 @@ static enum err_code summed_add_functions(struct summed *b, const struct sum_blo
 		return err_nomem(err, "sum");
 	block_rollups_seek(it, ROLLUP_FUNCTIONS, u->group, (uint32_t)level, from_ns, to_ns);
 	while ((rc = block_rollups_next(it, &bytes, &step, &why)) != ERR_NOT_FOUND) {
-		if (rc == ERR_CORRUPT) { /* as if they were not there */
+		if (rc == ERR_CORRUPT) { /* treated as missing: cells are read instead */
 			querier_warn(t->q, b->s, &why);
 			continue;
 		}
@@ -291,7 +293,8 @@ static bool summed_is_finest(const struct summed *b, int level)
 	return !b->raw && !(b->levels & ((1u << level) - 1));
 }
 
-/* The part of the rows of one series' record that is deleted; none if the record cannot be read. */
+/* *out: whether some rows of one series' record are deleted. DELETED_NONE if the record cannot be
+ * read. */
 static enum err_code summed_look_at_record(struct summed *b, const struct sum_block_unit *u,
 	int level, int64_t step_ns, enum deleted_part *out, struct err *err)
 {
@@ -316,8 +319,8 @@ static enum err_code summed_look_at_record(struct summed *b, const struct sum_bl
 	return err_copy(err, &why);
 }
 
-/* A step of one series that has deletions. If only the step's sum is left, it counts if none of its
- * rows is deleted: as when blocks are joined. */
+/* Adds a step of one series that has deletions. If nothing finer than the step's record is kept,
+ * the record is used only if none of its rows is deleted. Joining blocks does the same. */
 static enum err_code summed_add_touched(
 	struct summed *b, const struct sum_block_unit *u, int level, int64_t step_ns, struct err *err)
 {
@@ -345,8 +348,8 @@ static enum err_code summed_add_touched(
 	return ERR_OK;
 }
 
-/* Adds steps that start in [from, to): partly deleted ones series by series, then from finer sums.
- */
+/* Adds steps that start in [from, to). A step with deletions is added series by series, and from
+ * finer sums. */
 static enum err_code summed_add_steps(struct summed *b, const struct sum_block_unit *u, int level,
 	int64_t from_ns, int64_t to_ns, struct err *err)
 {
@@ -393,7 +396,8 @@ static void summed_tell_whole_steps(struct summed *b, int level)
 	buf_release(&step);
 }
 
-/* Of a day of levels that is not as a whole in the window's hours, hours are read (cover.h). */
+/* For gauges, keeps only days that are in the region of whole hours as a whole; of other days,
+ * hours are read (cover.h). */
 static void summed_keep_whole_days(const struct summed *b, int64_t *from_ns, int64_t *to_ns)
 {
 	const struct cover_window *w = &b->t->window;
@@ -444,7 +448,7 @@ static enum err_code summed_add_range(struct summed *b, const struct sum_block_u
 
 /* ---- blocks ---- */
 
-/* The series' partition, loaded. *found false: the block's symbols of it cannot be used. */
+/* Loads the partition of the series. *found false: the block's symbols cannot be used. */
 static enum err_code summed_open_block(struct summed *b, struct summing *summing,
 	struct querier_source *s, const uint32_t *ids, size_t n, bool *found, struct err *err)
 {
@@ -485,7 +489,8 @@ enum err_code sum_block(struct summing *summing, struct querier_source *s, const
 
 		if ((rc = sum_block_place_of(summing, s, ids[i], &place, err)))
 			return rc;
-		/* Ids ascend and each is there once: the group's last is where it must be. */
+		/* Ids ascend without duplicates: the group is complete if its last id is at the expected
+		 * place. */
 		if (place && place->group_first == ids[i] && place->group_n <= n - i &&
 			ids[i + place->group_n - 1] == ids[i] + place->group_n - 1)
 			u = (struct sum_block_unit){ ids[i], place->group_n, place->group, true };
@@ -509,7 +514,7 @@ enum err_code sum_block_piece(struct summing *summing, struct querier_source *s,
 
 /* ---- the latest row ---- */
 
-/* Chunks with rows in (min, max], from the last one on. */
+/* Tries the chunks with rows in (min, max], the last one first. */
 static enum err_code summed_last_in_range(
 	struct summed *b, uint32_t id, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
@@ -531,7 +536,7 @@ static enum err_code summed_last_in_range(
 			if (rc)
 				break;
 		}
-		if (rc == ERR_NOT_FOUND) { /* counted: now the last of them */
+		if (rc == ERR_NOT_FOUND) { /* all are counted: now read the last one */
 			n = at;
 			rc = ERR_OK;
 			continue;
@@ -565,7 +570,8 @@ enum err_code sum_block_last(struct summing *summing, struct querier_source *s, 
 	summing->header = SYM_NONE;
 	min_ns = summed_covered(&b, min_ns);
 	max_ns = summed_covered(&b, max_ns);
-	/* Chunks are found from the front only: a short range first. */
+	/* Chunks can only be walked forwards. So a short range at the end is tried first, then longer
+	 * ones before it. */
 	for (; max_ns > min_ns && !*found && !rc; max_ns = from, span *= 4) {
 		from = max_ns - min_ns > span ? max_ns - span : min_ns;
 		rc = summed_last_in_range(&b, id, from, max_ns, found, err);

@@ -2,11 +2,14 @@
 
 #include "tsdb/read/sum_internal.h"
 
-/* Adds chunks and rollup records of a block to a sum. Rows of chunks are refused for the same
- * reasons as rows of windows: if all ids of a chunk are there its columns are added as they are,
- * else its rows one by one. */
+/*
+ * Adds chunks and rollup records of a block to a sum. Rows of chunks are refused for the same
+ * reasons as rows of windows. If all ids of a chunk exist, its columns are added as they are; else
+ * its rows are added one by one.
+ */
 
-/* Takes back a part that a failing addition left in acc: a fresh accumulator gets the same part. */
+/* Repeats an addition that failed halfway, into a fresh accumulator; that part is then subtracted
+ * from acc. */
 typedef enum err_code (*again_fn)(void *ctx, struct accum *acc);
 
 static enum err_code sum_chunk_take_back(
@@ -69,9 +72,9 @@ static bool sum_chunk_is_damaged(const struct summing *s)
 struct sum_chunk_part {
 	struct summing *t;
 	struct chunk *c;
-	const struct sum_chunk_heads *heads; /* instead of c, if totals are enough; or NULL */
+	const struct sum_chunk_heads *heads; /* kept heads, if totals are enough; NULL: c is used */
 	const struct chunk_row *rows;
-	uint32_t from, to; /* rows that may count */
+	uint32_t from, to; /* rows to look at */
 	uint32_t columns_n;
 	int64_t interval_ns;
 	const struct deleted_range *del;
@@ -79,10 +82,10 @@ struct sum_chunk_part {
 	int64_t min_ns, max_ns;
 	const struct row *unpacked; /* rows one by one; NULL: columns */
 	const int64_t *ends; /* row i weighs ends[i + 1] - ends[i]; NULL: all weigh the same */
-	int64_t weight; /* then */
+	int64_t weight; /* the weight of each, if ends is NULL */
 	uint64_t entries, samples;
 	uint32_t source, series;
-	bool bad; /* something was left out: why */
+	bool bad; /* some row was left out; `why` has the reason */
 	struct err why;
 };
 
@@ -101,7 +104,7 @@ static enum err_code sum_chunk_add_column(
 					 chunk_add(a->c, a->column, a->from, a->to, a->weight, acc, err);
 }
 
-/* The end of a chunk whose other part was read before. */
+/* Finds the kept sums of the end of a chunk, whose first part an earlier window has read. */
 static bool sum_chunk_part_find_edge(
 	const struct sum_chunk_part *p, const struct sum_chunk_adding *a, struct chunk_tail *out)
 {
@@ -166,7 +169,7 @@ static enum err_code sum_chunk_part_add_columns(
 
 	p->t->stats->read += from == 0 && to == chunk_rows_n(p->c) ? p->entries : p->samples;
 	if (rc == ERR_CORRUPT && (back = sum_chunk_take_back(p->t, sum_chunk_add_again, &a, err)))
-		return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is spoilt */
+		return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is unusable now */
 	return rc;
 }
 
@@ -226,7 +229,7 @@ static bool sum_chunk_part_has(const struct sum_chunk_part *p, uint32_t i)
 	return ts > p->min_ns && ts <= p->max_ns && !deleted_has(p->del, p->del_n, ts);
 }
 
-/* Finds what its rows weigh. */
+/* Computes the weights of the rows. */
 static void sum_chunk_part_weigh(struct sum_chunk_part *p)
 {
 	int64_t *ends = p->t->x->ends, weight;
@@ -241,13 +244,14 @@ static void sum_chunk_part_weigh(struct sum_chunk_part *p)
 			weight = sum_weight(p->t, p->rows[i].ts_ns, p->interval_ns);
 			same &= weight == p->interval_ns;
 		}
-		ends[i + 1] = (int64_t)((uint64_t)ends[i] + (uint64_t)weight); /* may wrap if all is one */
+		/* may wrap if all weights are equal; then ends is not used */
+		ends[i + 1] = (int64_t)((uint64_t)ends[i] + (uint64_t)weight);
 	}
 	if (!same)
 		p->ends = ends;
 }
 
-/* The column of the type in this row, -1: it has none, or does not count. */
+/* The column of the type in this row; -1: the row lacks the type or is not to be added. */
 static int sum_chunk_part_column_of(struct sum_chunk_part *p, uint32_t i)
 {
 	const struct chunk_row *r = &p->rows[i];
@@ -325,7 +329,7 @@ static enum err_code sum_chunk_part_open(
 	return all ? ERR_OK : chunk_unpack(p->c, &p->unpacked, err);
 }
 
-/* Leaves rows in the window; they ascend. */
+/* Narrows [from, to) to rows in the window; rows ascend. */
 static void sum_chunk_part_narrow(struct sum_chunk_part *p)
 {
 	uint32_t lo = p->from, hi = p->to, mid;
@@ -350,7 +354,7 @@ static enum err_code sum_chunk_part_close(const struct sum_chunk_part *p, struct
 	return ERR_CORRUPT;
 }
 
-/* Runs of rows that have the type in one column. */
+/* Adds the rows, in runs that have the type in the same column. */
 static enum err_code sum_chunk_part_add(struct sum_chunk_part *p, struct err *err)
 {
 	uint32_t i = p->from, end;
@@ -532,7 +536,7 @@ enum err_code sum_record(struct summing *s, struct str bytes, int64_t step_ns, s
 		rc = rollup_add(v, a.column, s->acc, err);
 		if (rc == ERR_CORRUPT &&
 			(back = sum_chunk_take_back(s, sum_chunk_add_record_again, &a, err)))
-			return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is spoilt */
+			return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is unusable now */
 		if (rc)
 			return rc;
 	}

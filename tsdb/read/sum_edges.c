@@ -4,12 +4,13 @@
 #include "tsdb/read/sum_internal.h"
 
 /*
- * Edges: where one window ends in the middle of a chunk, the next one often begins. Adding
- * the first part of a chunk reads all of its bits (tsdb/columns/chunk_part.c), so the sums of the
- * rest cost next to nothing; they wait here for the next sum. A part that was added once needs no
+ * Edges: where one window ends in the middle of a chunk, the next one often begins. Adding the
+ * first part of a chunk reads all of its bits (tsdb/columns/chunk_part.c), so the sums of the rest
+ * cost almost nothing; they are kept here for the next window. A part that was added once needs no
  * further check: a corrupt chunk leaves nothing here.
  *
- * Edges of past windows are freed when room is needed; if there is none, nothing is kept.
+ * When the memory is full, edges of past windows are freed; if it is still full, a new edge is not
+ * kept.
  */
 #define BUCKETS 256u
 #define BYTES_MAX ((size_t)4 << 20) /* of one querier: about 200 series of 1,500 stacks */
@@ -27,7 +28,7 @@ struct sum_edge {
 struct sum_edges {
 	struct sum_edge *buckets[BUCKETS];
 	size_t bytes;
-	int64_t swept_ns; /* all before this are gone */
+	int64_t swept_ns; /* edges that were cut before this are freed */
 };
 
 void sum_edges_close(struct sum_edges *e)

@@ -6,24 +6,26 @@
 #include "tsdb/symbols/shown.h"
 
 /*
- * Adds function totals to a sum by name: those of blocks, and those of stacks (sum_names.c). Like
- * records of cells totals of blocks are used only if all their names are there.
+ * Adds function totals to a sum by name: those of blocks, and those of stacks (sum_names.c). As
+ * with records of cells, a block's totals are used only if all their names exist.
  */
-/* Of a name in a record of function totals. */
+
+/* What is known of a name in a record of function totals. */
 struct alike {
-	uint64_t hash; /* of the names so far */
-	uint32_t n; /* of them; 0: it is not the first of its names */
-	bool known; /* what they cost together is known */
+	uint64_t hash; /* of the names alike so far */
+	uint32_t n; /* number of them; 0: this name is not the first of those alike */
+	bool known; /* the names' cost together is known */
 };
 
 struct function_sums {
 	struct rollup_table table; /* (string, unnamed) -> flat, cum */
 	int128 total;
-	/* Of the record at hand, by name: its representative (shown.h), and the names like it. */
+	/* For each name of the current record: the representative of its function (shown.h), and the
+	 * names alike. */
 	uint32_t *functions;
 	struct alike *alike;
 	size_t cap;
-	uint32_t *first; /* by function: its first name there + 1; all 0 between records */
+	uint32_t *first; /* by function: index of its first name + 1; all 0 between records */
 	size_t first_cap;
 };
 
@@ -92,7 +94,7 @@ enum err_code function_sums_add(struct function_sums *f, const struct rollup_fun
 	uint32_t at;
 
 	for (size_t i = 0; i < n; i++) {
-		if (r[i].alike) /* no name is shown differently any more */
+		if (r[i].alike) /* a sum of names that are shown as one: now each has a name of its own */
 			continue;
 		if (!rollup_table_find(&f->table, &r[i].name, &(uint32_t){ r[i].unnamed }, 1, &at))
 			return err_nomem(err, "sum");
@@ -108,18 +110,20 @@ enum err_code function_sums_add(struct function_sums *f, const struct rollup_fun
 /* ---- names that are shown as one ---- */
 
 /*
- * A record has the costs of each stored name, and what names that are shown as one cost together.
- * Those of older programs do not have the latter, and a later program may show names differently:
- * then the record tells nothing of their stacks.
+ * Several stored names may be shown as one name. A record has the costs of each stored name, and
+ * the cost of such names together. Records of older versions lack the latter, and a later version
+ * may group names differently. Then the record is not usable, and cells are read.
  */
-/* As frames without a name are shown. */
+
+/* True if the text looks like the one that is shown for a frame without a name. */
 static bool function_sums_looks_unnamed(struct str text)
 {
 	return str_is(text, "<unknown>") ||
 		(text.len > 1 && text.ptr[0] == '[' && text.ptr[text.len - 1] == ']');
 }
 
-/* Frames without a name may be shown as some name is, or have one that is not the stored one. */
+/* *out: frames without a name may be mixed up with named ones: a function without a stored name is
+ * shown with a name, or a named one is shown like a frame without a name. */
 static enum err_code function_sums_is_unclear(struct summing *s, struct shown_names *shown,
 	const struct rollup_function *names, size_t n, bool *out, struct err *err)
 {
@@ -139,7 +143,8 @@ static enum err_code function_sums_is_unclear(struct summing *s, struct shown_na
 	return rc;
 }
 
-/* A name, or what names that are alike cost together. False: beyond 128 bits. */
+/* Takes one entry of the record: a name, or the cost of names alike together. False: a sum
+ * overflows. */
 static bool function_sums_join_one(struct function_sums *f, struct rollup_function *names, size_t i)
 {
 	uint32_t at = f->first[f->functions[i]];
@@ -162,8 +167,8 @@ static bool function_sums_join_one(struct function_sums *f, struct rollup_functi
 }
 
 /*
- * Adds the flat costs of names that are alike to the first of them, which gets what they cost
- * together. False: that is not known.
+ * Adds the flat costs of names alike to the first of them, and gives it their cum cost together.
+ * False: the record does not have that cost.
  */
 static bool function_sums_join_alike(
 	struct function_sums *f, struct rollup_function *names, size_t n)
@@ -185,7 +190,7 @@ static bool function_sums_join_alike(
 	return known;
 }
 
-/* Room for so many names, of functions below functions_n. */
+/* Makes room for n names, of functions below functions_n. */
 static bool function_sums_room(struct function_sums *f, size_t n, uint32_t functions_n)
 {
 	size_t cap = n + n / 2, first_cap = functions_n + functions_n / 4;
@@ -210,7 +215,8 @@ static bool function_sums_room(struct function_sums *f, size_t n, uint32_t funct
 	return true;
 }
 
-/* v by the names that are shown; *usable false: that cannot be told. */
+/* Turns the record's stored names into shown ones. *usable false: the record does not say
+ * enough. */
 static enum err_code function_sums_show(
 	struct summing *s, struct rollup_function *names, size_t *n, bool *usable, struct err *err)
 {

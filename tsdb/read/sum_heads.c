@@ -3,21 +3,23 @@
 #include "tsdb/read/sum_internal.h"
 
 /*
- * Heads: what a chunk says of each of its rows, without their samples: time, totals, durations.
- * Totals need no more. When windows follow each other, each of them asks the same chunk again, so
- * its heads are kept: the chunk is found, read and parsed once, and a window then costs its rows.
+ * Heads: Heads of rows: what a chunk says of each row besides its samples: time, totals, durations.
+ *        Totals need no more. When windows follow each other, several of them need the same chunk.
+ *        So its heads are kept: the chunk is found, read and parsed once, and each window only
+ *        walks over its rows.
  *
- * Heads also know where they are among the chunks of their series. A block finds the first chunk
- * that ends after a time, and goes on until a chunk begins behind the window. The heads know that
- * no other chunk ends in (known_ns, last_ns], and where the next one begins. If that is not enough
- * for a window, the block is asked. A chunk that is damaged, and those that come behind it, are not
- * kept, so each window that needs them reports the damage again.
+ * Heads also know where they are among the chunks of their series. A block gives the first chunk
+ * that ends after a time, and then chunks until one begins after the window. Kept heads say the
+ * same: no other chunk ends in (known_ns, last_ns], and next_ns is where the next one begins. If a
+ * window needs more, the block is asked. Damaged chunks and the chunks after them are not kept, so
+ * each window that needs them reports the damage again.
  *
- * Heads of past windows are freed when room is needed; if there is none, nothing is kept.
+ * When the memory is full, heads of past windows are freed; if it is still full, new heads are not
+ * kept.
  */
 struct sum_heads {
-	struct sum_heads *later; /* of the series; known_ns ascends */
-	struct sum_heads *younger; /* of all: kept after it */
+	struct sum_heads *later; /* the next of the series, by known_ns */
+	struct sum_heads *younger; /* the next of all, in the order in which they were kept */
 	struct sum_place *of;
 	int64_t known_ns, last_ns;
 	int64_t next_ns; /* INT64_MAX: there is no other chunk */
@@ -71,8 +73,8 @@ static bool sum_heads_make_room(struct summing *summing, size_t bytes)
 	return k->bytes + bytes <= max;
 }
 
-/* Of a parsed chunk, the first one that ends after from_ns. c NULL: there is none before the next
- * one begins. Result NULL: they cannot be kept. */
+/* Makes heads of a parsed chunk, the first one that ends after from_ns. c NULL: no chunk ends
+ * before the next one begins. Returns NULL if they cannot be kept. */
 static struct sum_heads *sum_heads_make(
 	struct summing *summing, struct sum_place *place, int64_t from_ns, const struct chunk *c)
 {
@@ -98,7 +100,7 @@ static struct sum_heads *sum_heads_make(
 	return h;
 }
 
-/* The last ones of the series that are known from the time on, or from before. */
+/* The series' last heads whose known_ns is not after ns. */
 static struct sum_heads *sum_heads_at(const struct sum_place *place, int64_t ns)
 {
 	struct sum_heads *found = NULL;
@@ -133,7 +135,7 @@ struct sum_heads_walk {
 	struct sum_place *place;
 	uint32_t id;
 	int64_t min_ns, max_ns;
-	int64_t at_ns; /* chunks that end until then are done */
+	int64_t at_ns; /* chunks that end at or before this are done */
 	int64_t last_ns; /* the end of the last chunk that was read */
 	bool keeps;
 };
@@ -147,7 +149,7 @@ static enum err_code sum_heads_note(
 	return rc && rc != ERR_CORRUPT ? err_copy(err, why) : ERR_OK;
 }
 
-/* *all: the window has no other chunks. */
+/* Adds what is kept. *all: that was all; the window has no other chunks. */
 static enum err_code sum_heads_add_kept(struct sum_heads_walk *walk, bool *all, struct err *err)
 {
 	struct sum_heads *h = sum_heads_at(walk->place, walk->at_ns), *before = NULL;
@@ -170,7 +172,8 @@ static enum err_code sum_heads_add_kept(struct sum_heads_walk *walk, bool *all, 
 	return rc;
 }
 
-/* A chunk of the block; *made: its heads, to be kept when it is known where the next one begins. */
+/* Adds a chunk of the block. *made: its heads, to be kept once the begin of the next chunk is
+ * known. */
 static enum err_code sum_heads_add_chunk(
 	struct sum_heads_walk *walk, struct str bytes, struct sum_heads **made, struct err *err)
 {
@@ -195,7 +198,7 @@ static enum err_code sum_heads_add_chunk(
 	return ERR_OK;
 }
 
-/* The chunks that end after at_ns. */
+/* Reads and adds the chunks that end after at_ns. */
 static enum err_code sum_heads_add_read(struct sum_heads_walk *walk, struct err *err)
 {
 	struct block_chunks *it = querier_chunks(walk->s, err);
@@ -208,7 +211,8 @@ static enum err_code sum_heads_add_read(struct sum_heads_walk *walk, struct err 
 	if (!it)
 		return err_nomem(err, "sum");
 	walk->last_ns = walk->max_ns;
-	/* Behind max_ns if chunks overlap: then one that ends later may begin in the window. */
+	/* If chunks overlap, at_ns may be beyond max_ns, and a chunk that ends later may still begin in
+	 * the window. */
 	block_chunks_seek(it, walk->id, from, from < walk->max_ns ? walk->max_ns : from + 1);
 	while ((rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
 		if (!rc) {
@@ -227,7 +231,7 @@ static enum err_code sum_heads_add_read(struct sum_heads_walk *walk, struct err 
 		if (made)
 			walk->at_ns = made->last_ns;
 		else
-			walk->keeps = false; /* what follows is not known from here on */
+			walk->keeps = false; /* from here on, heads would not know of all chunks */
 	}
 	if (rc != ERR_NOT_FOUND) {
 		free(made);

@@ -6,12 +6,12 @@
 #include "tsdb/read/sum_internal.h"
 
 /*
- * Levels over a window (cover.h). In pieces of time that are no whole hours a row counts from its
- * neighbours, and these may be in another source, epoch or member. So of each series the times of
- * all its scrapes in the piece are read first, from the heads of rows and chunks; then its rows are
- * added, each with what it counts. A series that is in one epoch and member has no others to ask:
- * its rows in windows are added as they are read, one behind. If totals are enough, the heads have
- * them.
+ * Levels over a window (cover.h). In a piece, what a row counts depends on the times of its
+ * neighbours, which may be in another source, epoch or member. So for each series the times of all
+ * its scrapes in the piece are read first, from the heads of rows and chunks; then its rows are
+ * added, each with its weight. If the series is in one epoch and member only, rows of windows are
+ * added in the first pass, each when the next one's time is known. If totals are enough, the heads
+ * have them, and there is no second pass.
  */
 
 /* ---- times ---- */
@@ -35,7 +35,7 @@ enum err_code sum_piece_keep(struct sum_piece *p, const struct sum_row *row, str
 	return ERR_OK;
 }
 
-/* What scrape i counts back to the one before it, or to the begin. */
+/* The time that scrape i counts, back to the scrape before it or to the begin of the piece. */
 static int64_t sum_piece_back(const struct sum_piece *p, size_t i)
 {
 	const struct sum_scrape *s = &p->v[i];
@@ -44,7 +44,7 @@ static int64_t sum_piece_back(const struct sum_piece *p, size_t i)
 			   span_first(p->min_ns, s->ts_ns, s->interval_ns);
 }
 
-/* Adds the row that waits, once it is known what it counts. */
+/* Adds the waiting row, whose weight is known now. */
 static enum err_code sum_piece_add_held(struct summing *summing, struct err *err)
 {
 	struct sum_piece *p = &summing->x->piece;
@@ -58,7 +58,7 @@ static enum err_code sum_piece_add_held(struct summing *summing, struct err *err
 	return sum_row(summing, s, buf_str(&p->bytes), p->v[p->at].ts_ns, &added, err);
 }
 
-/* The last of v waits for the next. */
+/* Lets the last scrape's row wait until the next time is known. */
 static enum err_code sum_piece_hold(
 	struct summing *summing, struct querier_source *s, struct str bytes, struct err *err)
 {
@@ -73,7 +73,7 @@ static enum err_code sum_piece_hold(
 	return ERR_OK;
 }
 
-/* A row of a window. own: of the series that is added. */
+/* Takes a row of a window. own: of the series that is added, not of another epoch or member. */
 static enum err_code sum_piece_take_row(struct summing *summing, struct querier_source *s,
 	struct str bytes, int64_t ts_ns, bool own, struct err *err)
 {
@@ -97,7 +97,8 @@ static enum err_code sum_piece_take_row(struct summing *summing, struct querier_
 	return mine ? sum_piece_hold(summing, s, bytes, err) : ERR_OK;
 }
 
-/* Adding the rows tells of damage. */
+/* Damaged rows are only reported if they are added in this pass; else adding them later reports
+ * them. */
 static enum err_code sum_piece_read_window(
 	struct summing *summing, struct querier_source *s, uint32_t id, bool own, struct err *err)
 {
@@ -175,7 +176,7 @@ static int sum_scrape_cmp(const void *left, const void *right)
 	return (a->interval_ns > b->interval_ns) - (a->interval_ns < b->interval_ns);
 }
 
-/* In order; of equal times, which two members may have, one. */
+/* Sorts by time, and keeps one of equal times: two members may have the same. */
 static void sum_piece_sort(struct sum_piece *p)
 {
 	size_t kept = 0;
@@ -238,7 +239,7 @@ static int64_t sum_piece_counts(struct sum_piece *p, int64_t ts_ns)
 {
 	size_t from = 0, to = p->n;
 
-	if (p->at + 1 < p->n && p->v[p->at].ts_ns < ts_ns) /* the next, mostly */
+	if (p->at + 1 < p->n && p->v[p->at].ts_ns < ts_ns) /* mostly it is the next scrape */
 		from = p->v[p->at + 1].ts_ns >= ts_ns ? p->at + 1 : p->at;
 	while (from < to && p->v[from].ts_ns != ts_ns) {
 		size_t mid = from + (to - from) / 2;
@@ -287,7 +288,8 @@ static enum err_code sum_levels_add_series(
 	return rc;
 }
 
-/* The scrapes of a series in the piece; its own rows are kept if totals are enough. */
+/* Reads the times of a series' scrapes in the piece, and keeps facts about its own rows if totals
+ * are enough. */
 static enum err_code sum_levels_read(
 	struct summing *summing, const struct db_series *s, struct err *err)
 {

@@ -8,7 +8,8 @@
 /*
  * Costs of stacks become costs by name here, so that the caller need not walk the stacks again. It
  * is one backward pass over the stacks' nodes, since a parent's number is below its children's. A
- * node adds its subtree to its parent, and to the names of its frames that are nowhere above it.
+ * node adds the sum of its subtree to its parent, and to each name of its frames that no node above
+ * it has.
  *
  * A name is that of a function's representative (shown.h). Nearly every location is one frame of a
  * function that is shown like no other: its name is above the node if the node is marked as
@@ -19,15 +20,15 @@
  */
 struct name_sums {
 	int64_t flat, cum;
-	char alone; /* 'y': it is shown like no other; 'n'; 0: not asked yet */
+	char alone; /* 'y': no other function is shown like it; 'n': some is; 0: not looked up yet */
 };
 
 struct sum_names_naming {
 	struct summing *t;
 	struct partition *p;
 	struct stack_nodes nodes;
-	struct accum *up; /* of each node: what its children add */
-	int64_t **up_pages; /* the same, as far as they were met */
+	struct accum *up; /* by node: the sum of what its children have added */
+	int64_t **up_pages; /* pages of `up` that are in use */
 	struct shown_names *shown;
 	struct shown_codes *codes;
 	struct name_sums *names; /* by function */
@@ -43,7 +44,8 @@ static enum err_code sum_names_open_names(struct sum_names_naming *s, struct err
 	enum err_code rc;
 
 	s->nodes = partition_nodes(s->p);
-	/* Functions of the stacks that are counted here are among these. */
+	/* First: the numbers of functions and locations below then cover all stacks that are
+	 * counted. */
 	if ((rc = shown_of(s->p, &s->shown, err)))
 		return rc;
 	s->functions_n = sym_functions_n(s->p);
@@ -74,7 +76,8 @@ static bool sum_names_naming_look_up(struct sum_names_naming *s, uint32_t locati
 	return *out != 0;
 }
 
-/* False: out of memory, or !s->usable: the reader of cells says what is missing. */
+/* False: out of memory, or !s->usable: a symbol is missing, which whoever reads the cells
+ * reports. */
 static inline bool sum_names_naming_code_of(
 	struct sum_names_naming *s, uint32_t location, uint32_t *out)
 {
@@ -124,10 +127,10 @@ static inline const uint32_t *sum_names_naming_functions_of(
 
 static inline uint32_t sum_names_location_of(struct stack_node node)
 {
-	return (node.tag >> 1) - 1; /* SYM_NONE: there is no such node */
+	return (node.tag >> 1) - 1; /* SYM_NONE: the node does not exist */
 }
 
-/* A bit for each of the n functions whose name is above the node. */
+/* *out: a bit for each of the n functions whose name some node above has. */
 static bool sum_names_naming_find_above(struct sum_names_naming *s, struct stack_node at,
 	const uint32_t *functions, uint32_t n, uint64_t *out)
 {
@@ -148,7 +151,7 @@ static bool sum_names_naming_find_above(struct sum_names_naming *s, struct stack
 	return true;
 }
 
-/* The subtree of a node that may have one of its own names above it. */
+/* Adds a node's subtree to the names of its frames. A node above may have the same names. */
 static bool sum_names_naming_add_frames(struct sum_names_naming *s, struct stack_node node,
 	const uint32_t *functions, uint32_t n, bool recursive, int64_t subtree)
 {
@@ -196,7 +199,7 @@ static inline bool sum_names_naming_add_node(
 	return true;
 }
 
-/* All is at most the total, which fits: no addition can overflow. */
+/* Sums all costs. If the total fits, no other addition can overflow, as no cost is negative. */
 static void sum_names_naming_find_total(struct sum_names_naming *s)
 {
 	const int64_t *own;
@@ -241,7 +244,8 @@ static enum err_code sum_names_naming_add_pages(struct sum_names_naming *s, stru
 
 /* ---- all ---- */
 
-/* A name in a record says which function is meant, unless functions of it are shown differently. */
+/* Checks that each name stands for one function. It does not if functions of one name are shown
+ * differently. */
 static enum err_code sum_names_naming_check(struct sum_names_naming *s,
 	const struct rollup_function *names, const uint32_t *functions, size_t n, struct err *err)
 {

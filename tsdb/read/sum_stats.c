@@ -23,7 +23,7 @@ enum err_code sum_note_header(struct summing *s, uint32_t header, struct err *er
 	return ERR_OK;
 }
 
-/* Before the rows of them are counted. */
+/* Call before the rows are added to st->rows. */
 void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max)
 {
 	if (!st->rows || min.total < st->min.total ||

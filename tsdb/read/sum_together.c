@@ -6,9 +6,9 @@
 
 /*
  * Several sums at once. Each is of one partition, whose series may be anywhere among those of a
- * head window. One sum after the other would read the same pages again and again where they are
- * more than the cache has. So rows of a window are added in the order in which they are stored,
- * each to its sum. A sum gets its rows in the same order as when it is made alone.
+ * head window. One sum after the other would read the same pages again for each sum, if the cache
+ * does not hold them all. So rows of a window are added in the order in which they are stored, each
+ * to its sum. A sum gets its rows in the same order as when it is made alone.
  */
 
 struct sum_together_series {
@@ -19,7 +19,7 @@ struct sum_together_one {
 	struct summing t;
 	int64_t min_ns, max_ns;
 	struct bits headers;
-	size_t *at; /* per series: its next place */
+	size_t *at; /* per series: index of its next place */
 };
 
 struct sum_together {
@@ -27,7 +27,7 @@ struct sum_together {
 	const struct db_sum_of *of;
 	struct sum_together_one *v;
 	size_t n;
-	struct sum_together_series *order; /* of the source at hand */
+	struct sum_together_series *order; /* in the current source */
 	size_t order_n, order_cap;
 };
 
@@ -38,7 +38,7 @@ static int sum_together_cmp(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Appends what a sum has in a source; sources are asked for as they ascend. */
+/* Appends the series that a sum has in a source. Call with sources in ascending order. */
 static bool sum_together_list(struct sum_together *all, uint32_t sum, uint32_t source)
 {
 	const struct db_sum_of *of = &all->of[sum];
@@ -89,7 +89,7 @@ static enum err_code sum_together_window(
 	return rc;
 }
 
-/* What one sum has in a block. */
+/* Adds the series that one sum has in a block. */
 static enum err_code sum_together_block(struct sum_together *all, struct sum_together_one *one,
 	struct querier_source *s, struct err *err)
 {

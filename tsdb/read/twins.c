@@ -35,7 +35,7 @@ struct twins_selection {
 };
 
 struct twins {
-	struct mutex lock; /* guards all but any and told */
+	struct mutex lock; /* guards all fields but any and told */
 	struct twins_suspect *suspects;
 	size_t n, cap;
 	atomic_bool any; /* suspects */
@@ -93,15 +93,15 @@ static int twins_part_cmp(const void *a, const void *b)
 	return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
 }
 
-/* The greatest last time of a member's parts so far. */
+/* How far a member's parts reach so far. */
 struct twins_reach {
 	uint32_t member;
 	int64_t last_ns;
 };
 
 /*
- * Parts of different members meet in time. Parts ascend by their first times; far[0] reaches
- * farthest, far[1] farthest of the other members.
+ * True if parts of different members overlap in time. Parts ascend by their first times; far[0] is
+ * the member that reaches farthest, far[1] the farthest of the others.
  */
 static bool twins_meet(const struct db_querier *q, const struct twins_part *parts, size_t n)
 {
@@ -234,9 +234,9 @@ struct twins_looking {
 	struct twins_times *times;
 	const struct twins_suspect *found[TWINS_MAX];
 	size_t n;
-	bool more; /* there may be */
-	int64_t at_ns; /* of the first of them */
-	uint32_t members[TWINS_MEMBERS_MAX]; /* which have it */
+	bool more; /* the search was cut short: there may be more */
+	int64_t at_ns; /* time of the first twin */
+	uint32_t members[TWINS_MEMBERS_MAX]; /* the members that have it */
 	size_t members_n;
 };
 
@@ -251,8 +251,8 @@ static int64_t twins_next_counted(const struct twins_selection *s, int64_t ts_ns
 }
 
 /*
- * The place whose next row comes first, and the one of the other members'. What is not read yet is
- * at a time before which it has no rows.
+ * *a: the place whose next row comes first; *b: the first one of another member. A place that is
+ * not read yet has its at_ns at a time before which it has no rows.
  */
 static void twins_find_next(
 	const struct twins_times *times, size_t n, struct twins_time **a, struct twins_time **b)
@@ -302,8 +302,8 @@ static void twins_note_members(struct twins_looking *l, size_t n, int64_t at_ns)
 }
 
 /*
- * Walks over the times of all places at once, and passes over what other members do not reach. So
- * long stretches that only one member has are not read.
+ * Walks over the times of all places at once, and jumps to the next time that two members may have.
+ * So long stretches that only one member has are not read.
  */
 static void twins_look_at(
 	struct twins_looking *l, const struct twins_suspect *s, const struct twins_selection *sums)

@@ -2,16 +2,16 @@
  * Twins: profiles of one series and one time in several members of a union. A sum over a window
  * adds each of them, so the answer says so (tsdb/union.h).
  *
- * A selection finds series that several members have, with the times between which each place has
- * rows, as indexes tell. Where times of different members meet, the series is a suspect. Sums note
- * which suspects they add, and over which time. When the warnings are asked for, times of rows are
- * compared, of suspects that were added and only in the time in which that was.
+ * A selection finds series that several members have; indexes tell between which times each place
+ * has rows. If these times overlap for different members, the series is a suspect. Sums note which
+ * suspects they add, and over which time. When the warnings are asked for, the times of rows are
+ * compared: only of suspects that were added, and only in the time in which they were.
  *
- * Known are times of rows in windows and in blocks with raw rows. A block without them knows three
- * rows of a step: the smallest, the greatest and the last.
+ * Windows and blocks with raw rows have the times of all rows. A block without raw rows has the
+ * times of three rows of a step: the smallest, the greatest and the last.
  *
  * Units:     nanoseconds since 1970; both ends of the times of a place count.
- * Errors:    none. Without memory, and beyond the limits in twins.c, twins are not known of.
+ * Errors:    none. Without memory, and beyond the limits in twins.c, twins are not found.
  * Ownership: labels and parts are copied.
  * Threads:   any, of the querier and its forks; twins_tell while these rest.
  */
@@ -32,14 +32,14 @@ struct twins *twins_open(void); /* NULL: out of memory */
 void twins_close(struct twins *t); /* NULL is fine */
 /* Begins a selection, and returns its number. */
 uint32_t twins_begin(struct twins *t);
-/* A series of the selection; parts are sorted. Returns what db_series.twin is; 0: times of
- * different members do not meet. */
+/* A series of the selection; parts are sorted. Returns the value for db_series.twin; 0: times of
+ * different members do not overlap. */
 uint32_t twins_suspect(struct db_querier *q, uint32_t selection, struct labels labels,
 	struct twins_part *parts, size_t n);
 /* All rows of these series in (min, max] are added. */
 void twins_note_sum(struct db_querier *q, const struct db_series *const *series, size_t n,
 	int64_t min_ns, int64_t max_ns);
-/* Adds the warning, once; of a fork there is none. */
+/* Adds the warning, once; a fork adds none. */
 void twins_tell(struct db_querier *q);
 
 #endif

@@ -8,14 +8,14 @@
 #include "tsdb/head/keys.h"
 #include "tsdb/rollup/cascade.h"
 
-#define TWINS_KEYS 64u /* of a window are read at once */
+#define TWINS_KEYS 64u /* of a window, read at once */
 #define TWINS_PAGE_WORK 16u /* a chunk or a record */
 #define TWINS_FAR_WORK 512u /* the same, which may have to come from the bucket */
 
 struct twins_times {
 	struct db_querier *q;
 	struct twins_time *v;
-	size_t n, made, cap; /* made: with memory that is kept for the next series */
+	size_t n, made, cap; /* made: entries whose memory is kept for the next series */
 	struct chunk *chunk;
 	struct rollup_view *rollup;
 	size_t work, work_end;
@@ -79,7 +79,8 @@ bool twins_times_is_over(const struct twins_times *t)
 	return t->work >= t->work_end;
 }
 
-/* The first row that was read at or after at_ns, or behind all that was read. */
+/* Moves to the first row that was read at or after at_ns; without one, to the time after all that
+ * was read. */
 static void twins_time_settle(struct twins_time *t)
 {
 	while (t->next < t->n && t->v[t->next] < t->at_ns)
@@ -191,7 +192,7 @@ static int twins_time_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Each column knows three rows of the record. */
+/* Adds the times that a record knows: three rows for each column. */
 static bool twins_read_add_record(struct twins_read *r, const struct rollup_view *record)
 {
 	bool ok = true;

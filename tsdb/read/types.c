@@ -28,7 +28,7 @@ int header_column(const struct partition *p, uint32_t header, const struct profi
 struct type_list {
 	struct profile_type *v;
 	size_t n, cap;
-	uint32_t header; /* one that was added */
+	uint32_t header; /* a header that was added */
 };
 
 static bool read_types_same_type(const struct profile_type *a, const struct profile_type *b)
@@ -38,7 +38,7 @@ static bool read_types_same_type(const struct profile_type *a, const struct prof
 		str_eq(a->period_type, b->period_type) && str_eq(a->period_unit, b->period_unit);
 }
 
-/* Appends the header's types that are not there yet; strings stay the partition's. */
+/* Appends the header's types that the list lacks; strings are not copied. */
 static bool type_list_add_types(
 	struct type_list *l, const struct partition *p, uint32_t header, struct str name)
 {
@@ -62,7 +62,7 @@ static bool type_list_add_types(
 	return true;
 }
 
-/* The rows of one window: other windows and blocks know their types. */
+/* Reads the rows of one window whose index does not know the types. */
 static enum err_code read_types_add_from_rows(struct db_querier *q, const struct db_series *s,
 	const struct series_place *at, struct type_list *l, struct err *err)
 {
@@ -92,7 +92,7 @@ static enum err_code read_types_add_from_rows(struct db_querier *q, const struct
 static enum err_code read_types_add_header(
 	const struct db_series *s, uint32_t header, struct type_list *l, struct err *err)
 {
-	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and reported */
+	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost; the querier has a warning */
 		return ERR_OK;
 	if (!type_list_add_types(l, s->partition, header, labels_get(s->labels, STR(LABEL_NAME))))
 		return err_nomem(err, "types");
@@ -147,7 +147,7 @@ static enum err_code read_types_add_series(
 	return rc;
 }
 
-/* Strings stay where they are. */
+/* Copies the list to the arena; strings are not copied. */
 static enum err_code type_list_hand_out(const struct type_list *l, struct arena *a,
 	struct profile_type **out, size_t *n, struct err *err)
 {
@@ -181,7 +181,7 @@ enum err_code db_series_types(struct db_querier *q, const struct db_series *s, s
 {
 	struct type_list l = { 0 };
 	enum err_code rc = s->numeric ? ERR_OK :
-									read_types_add_series(q, s, &l, err); /* numbers have none */
+									read_types_add_series(q, s, &l, err); /* numbers: no types */
 
 	if (!rc)
 		rc = type_list_hand_out(&l, a, out, n, err);

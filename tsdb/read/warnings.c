@@ -1,8 +1,8 @@
 /*
- * What a querier lacks, and says: in each answer, once.
+ * Warnings and infos of a querier: missing data is reported once per answer.
  *
  * Damage. An iterator passes over a page that it cannot read, so its status is checked after each
- * scan. Records and pages have checksums, so the records that it showed are right. Damage becomes a
+ * scan. Records and pages have checksums, so the records that it gave are right. Damage becomes a
  * warning of the querier, one per source.
  */
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void warnings_add_text(struct db_querier *q, struct str **list, size_t *n
 	static struct str no_memory = { "profiles may be missing: out of memory for the details", 54 };
 	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
 
-	if (!v) { /* never without a word */
+	if (!v) { /* out of memory: at least say that something is missing */
 		*list = &no_memory;
 		*n = 1;
 		return;
@@ -72,7 +72,7 @@ void querier_tell_missing(struct db_querier *q)
 struct telling {
 	struct db_querier *q;
 	uint32_t member;
-	const char *shard; /* NULL: of no union */
+	const char *shard; /* NULL: not a union */
 	size_t n;
 };
 
@@ -116,7 +116,8 @@ static void warnings_tell_unreadable(void *ctx, const char *text)
 				   NULL);
 }
 
-/* Blocks in a bucket that this querier lacks: said in the same step in which it pins the others. */
+/* Warns of blocks in a bucket that cannot be read, under the lock under which the others are
+ * pinned. */
 void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member)
 {
 	struct telling t = { q, member, q->of ? q->of[member]->name : NULL, 0 };
@@ -128,7 +129,7 @@ void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member)
 			q, member, arena_printf(&q->arena, "and %zu more blocks", t.n - LOSS_WARNINGS_MAX));
 }
 
-/* Rows that a clock stored that was ahead: an answer that reaches them says so. */
+/* Warns if the answer may have rows of the future, which were stored while a clock was ahead. */
 void querier_tell_future_locked(struct db_querier *q, uint32_t member, size_t from)
 {
 	int64_t now_ns = clock_now_ns() + DB_FUTURE_NS, last_ns = 0;
@@ -202,7 +203,7 @@ void querier_tell_members(struct db_querier *q)
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why)
 {
 	metric_add(&read_damage, NULL, 1);
-	if (s->warned) /* one per source says enough */
+	if (s->warned) /* one warning per source is enough */
 		return;
 	s->warned = true;
 	warnings_add_text(q, &q->warnings, &q->warnings_n,
