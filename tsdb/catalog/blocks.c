@@ -150,7 +150,7 @@ static void blocks_forget_symbols(struct db *db, uint32_t number)
 	}
 }
 
-/* Its last pin is gone, and it is in no list, so no new pin can come. */
+/* Frees a block that has no pin and is in no list, so nobody can pin it again. */
 static void blocks_dispose(struct db *db, struct db_block *b)
 {
 	char *gone = NULL;
@@ -183,7 +183,8 @@ void blocks_unpin(struct db *db, struct db_block *b)
 		blocks_dispose(db, b);
 }
 
-/* False: the next start may read it again. A hidden one stays hidden. */
+/* False: Renames a block's directory durably, so that no start reads it. False: the next start may
+ * read it. A missing directory counts as hidden. */
 static bool catalog_blocks_hide(struct db *db, const char *dir)
 {
 	struct fs *fs = db->o.fs;
@@ -295,12 +296,12 @@ static void blocks_take_out(struct db *db, const struct db_block *b)
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (db->blocks[i] != b)
 			db->blocks[kept++] = db->blocks[i];
-	assert(kept + 1 == db->blocks_n); /* it was in the list, once */
+	assert(kept + 1 == db->blocks_n); /* it was in the list exactly once */
 	db->blocks_n = kept;
 }
 
-/* The same block again has fewer rows, or is read at another place. A window was told when it was
- * taken. */
+/* Tells db_options.published of a swap. If the new block has the ULID of the old one, it lost its
+ * raw rows or is read at another place. windows_take_locked has told of the window. */
 static void blocks_tell_swap(
 	const struct db *db, struct db_block *const *olds, size_t n, const struct db_block *by)
 {
@@ -387,7 +388,8 @@ static bool blocks_clip(
 	return true;
 }
 
-/* True between two blocks that are being joined: the new one will have the time between them. */
+/* True if ts lies between two blocks that are being joined: the joined block will cover that
+ * time. */
 static bool blocks_join_over(const struct db *db, size_t i, int64_t ts_ns)
 {
 	const struct db_block *b = db->blocks[i], *next = i + 1 < db->blocks_n ? db->blocks[i + 1] : b;
@@ -450,8 +452,9 @@ void blocks_close_all(struct db *db)
 /* ---- raw rows that go before the rest ---- */
 
 /*
- * A block without its raw rows: meta.json says so first, then rows.ldb is unlinked. Readers that
- * have the file open go on with it, and a start in between finishes the job.
+ * Dropping a block's raw rows: first meta.json is written without them, then rows.ldb is unlinked.
+ * Readers that have the file open can still read it. If the server stops in between, the next start
+ * unlinks the file.
  */
 enum err_code blocks_unlink_raw(struct db *db, const char *dir, struct err *err)
 {
@@ -488,7 +491,7 @@ static enum err_code catalog_blocks_drop_raw(struct db *db, struct db_block *b, 
 	return ERR_OK;
 }
 
-/* The caller's pin goes. */
+/* Releases the caller's pin. */
 void blocks_drop_raw_of(struct db *db, struct db_block *b)
 {
 	enum err_code rc;

@@ -41,11 +41,12 @@
  * drops it; in a bucket each answer that touches it has a warning.
  */
 struct unreadable {
-	char *dir; /* its directory or stub; a follower's: its key */
+	char *dir; /* its directory or stub; in a follower: its key */
 	int64_t min_ns, max_ns; /* 0, 0: not known */
 	bool remote;
-	bool again; /* the bucket did not answer: it is tried again */
-	struct remote_block *of; /* a follower's, with its key behind it; else NULL */
+	bool again; /* the bucket did not answer: opening is tried again */
+	/* in a follower: the list's entry, with its key stored behind it; else NULL */
+	struct remote_block *of;
 	struct err why; /* if remote */
 };
 
@@ -56,13 +57,12 @@ struct db_block {
 	bool gone; /* db->lock: out of the list; freed, and its files removed, with the last pin */
 	bool keep; /* db->lock: gone, but another block has its files now */
 	bool stays; /* db->lock: gone, but its files stay until the next start */
-	bool tables_go; /* db->lock: gone, and its tables go with it: the bucket has them */
+	bool tables_go; /* db->lock: gone, and its tables are removed with it: the bucket has them */
 	bool remote; /* read in a bucket; block_dir is its key there */
-	char *stub; /* its directory if it is remote; NULL: a follower's */
+	char *stub; /* its directory if it is remote; NULL in a follower */
 	struct block_place place; /* if it is remote */
-	struct block_file of_deleted, of_meta; /* a follower's: what the list said */
-	bool apart; /* the worker's: not joined with blocks before it, which have too many other symbols
-				 */
+	struct block_file of_deleted, of_meta; /* in a follower: as the list has them */
+	bool apart; /* the worker's: not joined with earlier blocks, whose symbols differ too much */
 	bool at_work; /* db->lock: the worker joins or drops it: nobody else takes it off the list */
 	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
 	bool damaged; /* db->lock */
@@ -76,7 +76,7 @@ struct db_block {
  * window leaves that list in the same step in which its block enters this one. */
 MUST_CHECK enum err_code blocks_open_all(struct db *db, struct err *err);
 void blocks_unpin(struct db *db, struct db_block *b);
-void blocks_end_work(struct db *db, struct db_block *b); /* it is pinned, or still on the list */
+void blocks_end_work(struct db *db, struct db_block *b); /* b is pinned or still in the list */
 void blocks_close_all(struct db *db);
 /* Calls fn for each block that has this epoch of this job. */
 typedef enum err_code (*block_visit_fn)(
@@ -88,12 +88,12 @@ MUST_CHECK enum err_code blocks_visit_epoch(
 MUST_CHECK enum err_code blocks_open(
 	struct db *db, const char *dir, struct db_block **out, struct err *err);
 void blocks_free(struct db_block *b); /* NULL is fine; not in the list, not pinned */
-/* From the block's directory or stub; those that it had are released. */
+/* Loads the deleted ranges from the block's directory or stub; the old ones are released. */
 MUST_CHECK enum err_code blocks_load_deleted(struct db *db, struct db_block *b, struct err *err);
-/* The jobs and epochs of a block are not given again. db->lock is not held. */
+/* Marks ids of the block's jobs and epochs as used. db->lock is not held. */
 MUST_CHECK enum err_code blocks_know_jobs(struct db *db, struct db_block *b, struct err *err);
-/* `by` replaces the n blocks and the window (NULL: no window); by NULL: nothing replaces them.
- * db->lock and db->blocks_files are held. Then call blocks_retire for each, without db->lock. */
+/* Swaps n blocks and a window (NULL: none) for `by`. by NULL: they are only removed. db->lock and
+ * db->blocks_files are held. Then call blocks_retire for each, without db->lock. */
 void blocks_swap_locked(
 	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by);
 /* Makes room for one more block in the list, so that blocks_swap_locked cannot fail. `what` begins
@@ -102,23 +102,25 @@ MUST_CHECK enum err_code blocks_reserve(struct db *db, const char *what, struct 
 /* After blocks_swap_locked: removes the block's files with its last pin, or keeps them (keep).
  * db->blocks_files is held. */
 void blocks_retire(struct db *db, struct db_block *b, bool keep);
-/* Before a block is dropped: makes sure that no later start reads it or what it replaced, as those
- * would come back without its deletions. False: the disk failed, and the block has to stay.
- * db->blocks_files is held. */
+/*
+ * Call before a block is dropped. Makes sure that no later start reads the block, or what it
+ * replaced: that would come back without the block's deletions. False: the disk failed, and the
+ * block has to stay. db->blocks_files is held.
+ */
 bool blocks_hide(struct db *db, const struct db_block *b);
-/* The same of what it replaced alone. */
+/* Hides only what the block replaced. */
 bool blocks_hide_replaced(struct db *db, const struct db_block *b);
 /* Tells db_options.published. */
 void blocks_tell(
 	const struct db *db, enum db_change what, const struct ulid *block, int64_t window_ns);
-/* By time. There is room for it. */
+/* Inserts by time; the caller has reserved room. */
 void blocks_insert_locked(struct db *db, struct db_block *b);
 /* Pins all blocks of the list; *out is malloc'ed. */
 MUST_CHECK enum err_code blocks_pin_all(
 	struct db *db, struct db_block ***out, size_t *n, struct err *err);
-void blocks_unpin_all(struct db *db, struct db_block **d, size_t n); /* frees v */
-/* Cuts (*start, *end] so that a new window for ts does not reach into a block; false: ts is inside
- * one. db->lock is held. */
+void blocks_unpin_all(struct db *db, struct db_block **d, size_t n); /* frees d */
+/* Cuts (*start, *end] so that a new window for ts does not overlap a block; false: ts is inside a
+ * block, or between two that are being joined. db->lock is held. */
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns);
 /* True if an unreadable block of known times touches (min, max]. db->lock is held. */
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns);

@@ -19,7 +19,7 @@ struct blocks_open_opening {
 	struct arena a;
 	struct db_block **v;
 	size_t n;
-	bool synced; /* the directory of blocks, as it was found */
+	bool synced; /* the directory of blocks was synced by this start */
 };
 
 static void blocks_open_remove_tree(struct db *db, const char *path)
@@ -89,7 +89,7 @@ static enum err_code blocks_open_note_unreadable(
 	u = &db->unreadable[db->unreadable_n++];
 	*u = (struct unreadable){ .dir = copy };
 	blocks_open_known_range(db, dir, str_of(name), &u->min_ns, &u->max_ns);
-	if (range_unreachable(why->code)) { /* nothing is known to be lost */
+	if (range_unreachable(why->code)) { /* the bucket does not answer: that is no loss */
 		u->remote = u->again = true;
 		u->why = *why;
 		log_warn(
@@ -111,7 +111,7 @@ static enum err_code blocks_open_one(
 	if (!dir)
 		return arena_fail(&o->a, "blocks", err);
 	if (!(rc = blocks_open(o->db, dir, &o->v[o->n], &why))) {
-		/* The end of what retention began. */
+		/* Finishes what retention began: meta.json has no raw rows. */
 		if (!block_meta(o->v[o->n]->block)->raw && !o->db->o.read_only &&
 			blocks_unlink_raw(o->db, dir, &why))
 			log_warn("tsdb", "leftover not removed", LOG_E(&why));
@@ -127,7 +127,8 @@ static enum err_code blocks_open_one(
 		blocks_open_note_unreadable(o->db, dir, &why, err);
 }
 
-/* The rename before a removal was perhaps not synced: half of the block must not come back. */
+/* Perhaps the rename before a removal was not synced. Syncs it before the first removal, so that
+ * half a block cannot come back. */
 static void blocks_open_remove_renamed(struct blocks_open_opening *o, const char *path)
 {
 	struct fs *fs = o->db->o.fs;
@@ -243,7 +244,7 @@ static enum err_code blocks_open_hide_overlapping(struct blocks_open_opening *o,
 	return rc;
 }
 
-/* Windows that are in a block. */
+/* Removes windows whose rows are in a block. */
 static void blocks_open_remove_windows(struct blocks_open_opening *o)
 {
 	struct db *db = o->db;
@@ -256,7 +257,8 @@ static void blocks_open_remove_windows(struct blocks_open_opening *o)
 	}
 }
 
-/* Deletions whose window went. Those of a store that was set aside stay: it may come back. */
+/* Removes files of deleted ranges whose window is gone. If a store of the window was set aside, the
+ * file stays: the store may be put back. */
 static void blocks_open_remove_orphans(struct blocks_open_opening *o)
 {
 	struct db *db = o->db;
@@ -283,7 +285,7 @@ static void blocks_open_remove_orphans(struct blocks_open_opening *o)
 	}
 }
 
-/* Snapshots that were not finished. */
+/* Removes unfinished snapshots. */
 static void blocks_open_remove_snapshots(struct blocks_open_opening *o)
 {
 	struct db *db = o->db;

@@ -22,7 +22,7 @@
  * There are two copies of the file, written one after the other: if both can be read the ranges of
  * both count.
  */
-#define DELETED_OF_NOBODY 1 /* of an earlier version; it may be of another block */
+#define DELETED_OF_NOBODY 1 /* no owner's name: it may belong to another block */
 #define DELETED_BYTES_MAX (256u << 20)
 #define DELETED_RANGES_MAX (8u << 20)
 
@@ -40,7 +40,7 @@ static int deleted_range_cmp(const void *a, const void *b)
 	return x->min_ns < y->min_ns ? -1 : x->min_ns > y->min_ns;
 }
 
-/* Sorted, and ranges of a series joined where they touch. */
+/* Sorts the ranges and joins those of a series that touch. Returns their number. */
 static size_t deleted_range_tidy(struct deleted_range *d, size_t n)
 {
 	size_t kept = 0;
@@ -131,7 +131,7 @@ char *window_deleted_path(const struct db *db, int64_t start_ns)
 {
 	char *path = NULL;
 
-	/* Not head_dir: if the database is read only, that is a copy of the stores alone. */
+	/* Not head_dir: in a read-only database that is a copy of the stores, without these files. */
 	return asprintf(&path, "%s/head/%" PRId64 ".deleted", db->dir, start_ns / INT64_C(1000000000)) <
 			0 ?
 		NULL :
@@ -234,7 +234,7 @@ enum deleted_part deleted_of_record(
 	return DELETED_SOME;
 }
 
-/* One copy; ERR_NOT_FOUND. */
+/* Reads one copy of the file. ERR_NOT_FOUND: it does not exist. */
 static enum err_code deleted_read_copy(
 	const char *path, struct str of, struct buf *bytes, struct deleted *out, struct err *err)
 {
@@ -277,7 +277,8 @@ static enum err_code deleted_join(struct deleted *to, struct deleted more, struc
 	return rc;
 }
 
-/* Both can be read, and are not the same: a crash between the two, or an older file put back. */
+/* The two copies differ: the server stopped between the two writes, or somebody restored an older
+ * file. */
 static enum err_code deleted_join_copies(struct db *db, const char *path, struct str of,
 	struct deleted *to, struct deleted more, struct err *err)
 {

@@ -50,7 +50,7 @@ bool deleted_touches(const struct deleted_range *d, size_t n, int64_t min_ns, in
 /* The part of a rollup record's rows that is deleted, as their times tell. */
 enum deleted_part {
 	DELETED_NONE,
-	DELETED_SOME, /* or may be */
+	DELETED_SOME, /* or perhaps some */
 	DELETED_ALL,
 };
 struct rollup_view;

@@ -11,15 +11,15 @@
 #include "tsdb/lists/versions.h"
 
 /*
- * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. It
- * is written before a window is dropped or cut: ids that only that window had would otherwise look
- * free after a restart, and an id never changes its meaning. It is also written before an epoch
- * begins, some ahead for all jobs, as all begin an epoch with a window. All other ids are found in
- * windows and blocks.
+ * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. An
+ * id never changes its meaning. So the file is written before a window is dropped or cut: else ids
+ * that only that window had would look free after a restart. It is also written before an epoch
+ * begins, for EPOCHS_AHEAD epochs of each job, because all jobs begin an epoch with a new window.
+ * All other ids are found in windows and blocks.
  */
 #define IDS_BYTES_MAX (64u << 20)
 #define EPOCHS_AHEAD 8u
-#define IDS_PASSED_OVER (1u << 20) /* more than are given in the life of a directory */
+#define IDS_PASSED_OVER (1u << 20) /* more ids than a directory ever uses */
 
 /* Partitions in memory know the latest ids. */
 static void catalog_ids_learn(struct db *db)
@@ -51,7 +51,7 @@ static void catalog_ids_add_job(const struct job *job, struct buf *b)
 	}
 }
 
-/* *saved: per job, the epochs that the file speaks for. */
+/* *saved: per job, the first epoch that the file does not mark as used. */
 static enum err_code catalog_ids_save(struct db *db, uint32_t **saved, uint32_t *n, struct err *err)
 {
 	struct buf b = { 0 };
@@ -121,7 +121,7 @@ static enum err_code catalog_ids_cut_short(const struct db *db, struct err *err)
 	return err_set(err, ERR_CORRUPT, "%s: cut short", db->ids_path);
 }
 
-/* Version 1: one epoch. */
+/* Reads a partition of version 1, which has one epoch. */
 static enum err_code catalog_ids_read_partition(struct db *db, struct cursor *in, struct err *err)
 {
 	uint32_t id = cursor_u32(in), next[SYM_KINDS];
@@ -181,7 +181,7 @@ static enum err_code catalog_ids_load(struct db *db, struct err *err)
 	enum err_code rc = ERR_OK;
 	struct cursor in;
 
-	if (!fs_exists(db->ids_path)) /* it is written before the first block is */
+	if (!fs_exists(db->ids_path)) /* the first block is written after this file */
 		return db->blocks_n || db->unreadable_n ?
 			err_set(err, ERR_CORRUPT, "%s: is missing", db->ids_path) :
 			ERR_OK;
@@ -204,10 +204,10 @@ out:
 }
 
 /*
- * Without the file readable ids keep their meaning: all ids that rows use are found before the job
- * gets new content, and ids that only dropped windows had are gone. But a block that cannot be read
- * now may be readable at a later start. So numbers of jobs and of epochs go on far above the known
- * ones, and each job's next window begins an epoch.
+ * The file is lost. Ids that readable rows use are found in windows and blocks; nobody needs ids
+ * that only dropped windows had. But a block that cannot be read now may be readable at a later
+ * start, and has ids that we do not know. So new numbers of jobs and epochs begin far above the
+ * known ones, and each job's next window begins an epoch.
  */
 static void catalog_ids_pass_over_unknown(struct db *db)
 {

@@ -11,8 +11,8 @@
 
 /*
  * The inventory (inventory.h) as a database uses it: kept up as windows and blocks come and go, and
- * compared with the directory at the start. A missing entry goes onto the list of losses. Once it
- * is durable there it leaves the inventory.
+ * compared with the directory at the start. If the directory lacks an entry, that is a loss. The
+ * entry is removed from the inventory once the list of losses is durable.
  */
 
 /* ---- what comes and goes ---- */
@@ -77,7 +77,8 @@ void inventory_sync_note_deleted(struct db *db, const struct db_block *b, const 
 	struct err err;
 
 	mutex_assert_held(&db->blocks_files);
-	/* Rows of a block that were to go, and are still there, do not count again. */
+	/* If the inventory says that raw rows are dropped, it stays so, even if the disk still has
+	 * them. */
 	if (inventory_find(db->inventory, &e, &is))
 		e.raw &= is.raw;
 	if (inventory_sync_put(db, e, &err))
@@ -109,7 +110,7 @@ enum err_code inventory_sync_swap(struct db *db, struct db_block *const *olds, s
 	if (!rc || !by)
 		return rc;
 	log_warn("tsdb", "inventory not written", LOG_E(err));
-	return ERR_OK; /* until it is, the block's meta.json says what it replaced */
+	return ERR_OK; /* not lost: the block's meta.json names what it replaced */
 }
 
 /* ---- at the start ---- */
@@ -117,9 +118,10 @@ enum err_code inventory_sync_swap(struct db *db, struct db_block *const *olds, s
 struct inventory_sync_taking {
 	struct db *db;
 	struct arena a;
-	struct inventory_entry *out, *in; /* what is to change */
+	struct inventory_entry *out, *in; /* entries to remove and to put */
 	size_t out_n, in_n;
-	struct inventory *later; /* read only: what it says now */
+	/* if read only: the inventory, read once more after windows and blocks */
+	struct inventory *later;
 };
 
 enum err_code inventory_sync_open(struct db *db, struct err *err)
@@ -158,7 +160,8 @@ static char *inventory_sync_place(struct inventory_sync_taking *t, const struct 
 							 arena_printf(&t->a, "head/%" PRId64, e->min_ns / NS_PER_S);
 }
 
-/* A server that works on the directory may have made or dropped it while we looked. */
+/* If the database is read only, a server may be using the directory, and may have made or dropped
+ * the entry while we looked. */
 static bool inventory_sync_changed_meanwhile(
 	struct inventory_sync_taking *t, const struct inventory_entry *e, const char *where)
 {
@@ -192,12 +195,13 @@ static bool inventory_sync_is_told(struct inventory_sync_taking *t, const char *
 	return l.found;
 }
 
-/* Its directory is missing, and no block replaced it. */
+/* The entry's directory is missing, and no block replaced it: notes the loss. */
 static void inventory_sync_missing(
 	struct inventory_sync_taking *t, const struct inventory_entry *e, const char *where)
 {
 	enum loss_what what = e->ulid.text[0] ? LOSS_BLOCK : LOSS_WINDOW;
-	/* It may be there again one day, and be lost again. */
+	/* The generation makes the text unique: the directory may be put back one day and be lost
+	 * again. */
 	char *once = arena_printf(
 		&t->a, "%s of inventory %" PRIu64, where, inventory_generation(t->db->inventory));
 	struct err why;
@@ -261,17 +265,17 @@ static void inventory_sync_look_at(struct inventory_sync_taking *t, const struct
 	if ((b = inventory_sync_find_block(t->db, &e->ulid))) {
 		inventory_sync_check_deleted(t, e, where, "/deleted");
 		inventory_sync_check_raw(t, e, b);
-		/* An older directory put back; rows that were deleted since may be in it. */
+		/* Somebody restored an older directory: it may have rows that were deleted since. */
 		if (!e->raw && block_has_raw(b->block) && !t->db->o.read_only)
 			blocks_drop_raw(t->db, b);
 	} else if (inventory_sync_in_sources(t->db, &e->ulid)) {
 		t->out[t->out_n++] = *e;
-	} else if (!inventory_sync_is_unreadable(t->db, &e->ulid)) { /* else it is a loss already */
+	} else if (!inventory_sync_is_unreadable(t->db, &e->ulid)) { /* that is a loss already */
 		inventory_sync_missing(t, e, where);
 	}
 }
 
-/* A list that says the same stays as it is. */
+/* Adds the entry to those to put, unless the inventory has the same. */
 static void inventory_sync_take_in(struct inventory_sync_taking *t, struct inventory_entry e)
 {
 	struct inventory_entry was;
@@ -296,8 +300,8 @@ static void inventory_sync_take_all_in(struct inventory_sync_taking *t)
 	}
 }
 
-/* Programs that made no inventory made windows without identity and blocks of version 1, and later
- * ones neither: so there never was an inventory if there is nothing else. */
+/* Versions without an inventory made windows without identity and blocks of version 1; later
+ * versions make neither. So if there is nothing else, there never was an inventory. */
 static bool inventory_sync_was_none(const struct db *db)
 {
 	for (size_t i = 0; i < db->windows_n; i++)
@@ -309,7 +313,8 @@ static bool inventory_sync_was_none(const struct db *db)
 	return !db->unreadable_n;
 }
 
-/* Nothing tells what should be there. */
+/* Notes a loss if there was an inventory and it cannot be read: then nobody knows what should be
+ * there. */
 static void inventory_sync_not_known(struct inventory_sync_taking *t)
 {
 	const struct db *db = t->db;

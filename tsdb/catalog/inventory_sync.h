@@ -13,26 +13,29 @@ MUST_CHECK enum err_code inventory_sync_open(struct db *db, struct err *err);
 /* At the start, after all windows and blocks were opened: missing ones become losses. */
 MUST_CHECK enum err_code inventory_sync_take(struct db *db, struct err *err);
 /*
- * Call add once the thing is durable, and drop before any of its files is removed. From a drop
- * until the thing is off the database's list db->blocks_files is held: a deletion, which notes what
- * it finds on the list, would put it back.
+ * Call add when the window or block is durable. Call drop before any of its files is removed, and
+ * hold db->blocks_files from the drop until it has left the database's list: a deletion notes what
+ * it finds in that list, and would put the entry back.
  */
 MUST_CHECK enum err_code inventory_sync_add_window(
 	struct db *db, const struct window *w, struct err *err);
 MUST_CHECK enum err_code inventory_sync_drop_window(
 	struct db *db, int64_t start_ns, struct err *err);
-/* Of a window that is on no list: the start did not read it. */
+/* For a window that is in no list because the start did not read it. */
 MUST_CHECK enum err_code inventory_sync_drop_unread(
 	struct db *db, int64_t start_ns, struct err *err);
 MUST_CHECK enum err_code inventory_sync_drop_block(
 	struct db *db, const struct ulid *ulid, struct err *err);
 MUST_CHECK enum err_code inventory_sync_drop_raw(
 	struct db *db, const struct db_block *b, struct err *err);
-/* `by` replaces n blocks and a window (NULL: none). Its meta.json names them, so a failed write
- * here is no error; by NULL: nothing replaces them, and a failed write is an error. */
+/*
+ * Swaps n blocks and a window (NULL: none) for `by`. A failed write is not an error, because the
+ * meta.json of `by` names what it replaced. by NULL: entries are only removed, and a failed write
+ * is an error.
+ */
 MUST_CHECK enum err_code inventory_sync_swap(struct db *db, struct db_block *const *olds, size_t n,
 	const struct window *w, const struct db_block *by, struct err *err);
-/* Ranges of a block (NULL: of the window) were deleted, and their file is durable. */
+/* Call after ranges of a block (NULL: of the window) were deleted, when their file is durable. */
 void inventory_sync_note_deleted(struct db *db, const struct db_block *b, const struct window *w);
 
 #endif

@@ -143,7 +143,7 @@ void job_know_ids(struct job *job, uint32_t epoch, const uint32_t *next)
 	while (i < job->known_n && v[i].epoch != epoch)
 		i++;
 	if (i == job->known_n && i < JOB_EPOCHS_KNOWN_MAX) {
-		/* Without memory it is skipped; loading the stored symbols gives nearly the same. */
+		/* Out of memory: not noted. Loading the stored symbols gives nearly the same ids. */
 		if (!(v = realloc(job->known, (i + 1) * sizeof(*v))))
 			return;
 		job->known = v;

@@ -26,13 +26,13 @@ struct job {
 	uint32_t id; /* on disk */
 	struct str name;
 	struct mutex lock; /* first of all locks */
-	struct translation *carry; /* lock: of delta bases into the live epoch */
+	struct translation *carry; /* lock: translates delta bases into the live epoch */
 	/* The rest is db->lock's. */
-	bool superseded; /* a later job has the name: this one takes no rows */
-	struct partition *partitions; /* those in memory */
+	bool superseded; /* a later job has the same name: this one takes no rows */
+	struct partition *partitions; /* the epochs in memory */
 	struct partition *live; /* pinned; NULL: not there yet */
 	uint32_t live_epoch; /* SYM_NONE: the next row begins one */
-	uint32_t next_epoch, epochs_saved; /* the file of ids says that those below are used */
+	uint32_t next_epoch, epochs_saved; /* epochs below it are marked as used in the file of ids */
 	struct known_ids *known;
 	uint32_t known_n;
 };

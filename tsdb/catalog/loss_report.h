@@ -21,9 +21,9 @@ bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_
 void db_log_losses(struct db *db);
 
 /*
- * Lists the losses in the order in which they were found, of a union shard after shard; in the
- * arena. Numbers are each shard's own. A querier whose time
- * touches an open one adds a warning.
+ * Lists the losses in the order in which they were found, in the arena. A union lists one shard
+ * after the other, and each shard has numbers of its own. A querier adds a warning for each loss in
+ * its time that is not accepted.
  */
 MUST_CHECK enum err_code db_losses(
 	struct db *db, struct arena *a, struct loss **out, size_t *n, struct err *err);

@@ -1,8 +1,9 @@
 /*
  * Members: the databases of a union, and who uses them.
  *
- * A union has no data of its own. Its queriers, lists and counts go over its members, which may
- * come and go meanwhile: whoever uses one pins it, and removing it waits until there are no pins.
+ * A union has no data of its own. Its queriers, lists and counts go over its members. Members may
+ * be added and removed meanwhile: whoever uses one pins it, and removing it waits until it has no
+ * pins.
  *
  * Errors:  ERR_EXISTS (the name is taken), ERR_NOT_FOUND (there is no such member), ERR_NOMEM.
  * Threads: any. The union's lock is held for the list alone, never while a member's lock is taken.
@@ -37,8 +38,8 @@ struct db *members_remove(struct db *d, const char *name);
 /* Pins all of them, ascending by name; *out is malloc'ed. */
 MUST_CHECK enum err_code members_pin(
 	struct db *d, struct member ***out, size_t *n, struct err *err);
-void members_unpin(struct db *d, struct member **m, size_t n); /* frees v; NULL is fine */
-/* ERR_UNSUPPORTED if the database is a union: what is done to data is asked of the shard. */
+void members_unpin(struct db *d, struct member **m, size_t n); /* frees m; NULL is fine */
+/* ERR_UNSUPPORTED if the database is a union: data are changed in the shard. */
 MUST_CHECK enum err_code members_refuse(const struct db *db, const char *what, struct err *err);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "tsdb/catalog/state.h"
 
-/* A block that cannot be read refuses no name. */
+/* If the block cannot be read, no name is refused because of it. */
 static enum series_kind kind_in_block(struct block *b, struct str name)
 {
 	struct matcher m = { .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };

@@ -11,15 +11,15 @@ struct store_ops;
 struct ulid;
 
 enum db_change {
-	DB_BLOCK_ADDED, /* its directory is whole and synced; also one that a join made */
-	DB_BLOCK_DROPPED, /* by retention, or another block has what it had */
+	DB_BLOCK_ADDED, /* its directory is whole and synced; joined blocks too */
+	DB_BLOCK_DROPPED, /* by retention, or because another block replaced it */
 	DB_BLOCK_DELETED, /* its deleted ranges changed, and their file is synced */
-	DB_BLOCK_RAW_DROPPED, /* its meta.json says so; the block is the same */
-	DB_WINDOW_DROPPED, /* likewise: a block has its rows, or retention dropped it */
+	DB_BLOCK_RAW_DROPPED, /* its meta.json says so; the block stays */
+	DB_WINDOW_DROPPED, /* a block has its rows, or retention dropped it */
 	DB_WINDOW_DELETED,
 };
 
-/* Told what comes and goes, after it is durable and while queriers begin to see it. */
+/* Is told of changes when they are durable, while queriers begin to see them. */
 struct db_published {
 	/* block NULL: the window that begins at window_ns. Locks of the database are held: it must
 	 * neither wait nor call the database. */
@@ -37,7 +37,7 @@ struct db_options {
 							   */
 	uint64_t retention_bytes; /* 0: no limit */
 	uint64_t free_bytes_reserve; /* ingest stops below; default 256 MiB */
-	int64_t too_old_ns; /* older appends are refused; default 1h before the window's start */
+	int64_t too_old_ns; /* rows older than this are refused; default 1h before the window's start */
 	uint64_t series_max; /* default 1 M */
 	uint64_t job_series_max; /* new ones of one job; default half of that; 0: no limit */
 	uint32_t nodes_max; /* per partition; default 4 M */
@@ -48,16 +48,16 @@ struct db_options {
 	uint64_t symbols_bytes; /* budget of all symbols in memory; default 128 MiB. Above it
 				   unused symbols are freed, then wasteful partitions begin an epoch */
 	uint64_t cache_bytes; /* pages of all stores and tables; default 16 MiB */
-	bool segments; /* what is committed is kept for a publisher too (tsdb/head/ship.h) */
+	bool segments; /* committed batches are kept for a publisher, too (tsdb/head/ship.h) */
 	uint64_t segments_bytes; /* that wait at most; default 1 GiB */
 	bool follower; /* windows come from segments (tsdb/head/follow.h); dir is a cache, without a
 					  lock, emptied when it is opened; implies read_only */
 	struct range_source *remote; /* where blocks in a bucket are read; NULL: there are none */
-	const struct db_published *published; /* NULL: nobody wants to know. Lives as long */
+	const struct db_published *published; /* NULL: nobody is told. Outlives the database */
 	bool no_compaction; /* closed windows stay in the head: for tests */
 	bool read_only; /* no lock, no writes: for epitool */
-	/* Told while db_open runs, of each damaged file that it serves without: another copy or what
-	 * is beside it has the same. NULL: nobody wants to know. */
+	/* Is told of each damaged file that db_open can do without, because a copy or other files have
+	 * the same data. NULL: nobody is told. */
 	void (*passed_over)(void *ctx, const struct err *why);
 	void *passed_over_ctx;
 	const struct store_ops

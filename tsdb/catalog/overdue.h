@@ -1,7 +1,7 @@
 /*
- * Overdue: data that became too old long ago. Who runs drops data within minutes of its day. What
- * is due for longer than OVERDUE_NS is due because nobody ran for long, or because the clock is
- * wrong. Who finds such data says so, and waits for CLOCK_HOLD_NS before it is dropped.
+ * Overdue: data that became too old long ago. A running server drops data within minutes after it
+ * became too old. If it is too old for more than OVERDUE_NS, the server was stopped for long, or
+ * the clock is wrong. Then retention logs it, and waits for CLOCK_HOLD_NS before it drops the data.
  *
  * Units:   nanoseconds; times since 1970.
  * Threads: a struct is guarded by a lock of its owner; overdue_tell may be called by any.
@@ -12,10 +12,10 @@
 #include "base/clock.h"
 
 #define OVERDUE_NS NS_PER_HOUR
-/* What is overdue ... */
+/* Overdue data ... (part of a log message) */
 #define OVERDUE_WHY "became too old at once, after a long stop or by a step of the clock"
 
-/* What is overdue now. */
+/* The data that is overdue now. */
 struct overdue {
 	uint64_t n; /* blocks and windows */
 	int64_t until_ns; /* their last row */
@@ -25,12 +25,12 @@ struct overdue_wait {
 	int64_t since_ns; /* on the running clock; 0: nothing waits */
 };
 
-/* Whether it is overdue, if what ends by cut_ns is too old. */
+/* True if data that ends at end_ns is overdue, where data that ends by cut_ns is too old. */
 bool overdue_is(int64_t end_ns, int64_t cut_ns);
 void overdue_add(struct overdue *o, int64_t last_ns);
 
-/* Begins to wait, goes on or ends it; true: it begins, and is to be told. Each round of retention
- * calls it. */
+/* Begins, continues or ends the wait. True: the wait begins, and should be logged. Each round of
+ * retention calls it. */
 bool overdue_hold(struct overdue_wait *w, const struct overdue *o);
 bool overdue_waits(const struct overdue_wait *w);
 int64_t overdue_since_ns(const struct overdue_wait *w); /* while it waits */

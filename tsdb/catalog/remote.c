@@ -161,7 +161,7 @@ static void catalog_remote_know_one(
 	free(path);
 }
 
-/* The sizes of its tables are in its meta.json. */
+/* Tells the range source the sizes of the block's tables, which are in meta.json. */
 static void catalog_remote_know_tables(struct db *db, const char *stub, const char *key)
 {
 	struct block_meta m;
@@ -284,7 +284,8 @@ static struct db_block *catalog_remote_pin_local(struct db *db, const struct uli
 	return b;
 }
 
-/* Its files are not removed under queriers: the worker waits for them. */
+/* True if a window that the block replaced is still being dropped: its files stay until queriers
+ * release it. */
 static bool catalog_remote_has_dropping_window(struct db *db, const struct db_block *b)
 {
 	const struct block_meta *m = block_meta(b->block);
@@ -298,7 +299,8 @@ static bool catalog_remote_has_dropping_window(struct db *db, const struct db_bl
 	return has;
 }
 
-/* True: it is on the list, as it was when `by` was opened, and stays there. */
+/* True: True if b is in the list, nobody is joining or dropping it, and it has not changed since
+ * `by` was opened. */
 static bool catalog_remote_is_current(
 	struct db *db, const struct db_block *b, const struct db_block *by)
 {
@@ -311,8 +313,8 @@ static bool catalog_remote_is_current(
 	return is;
 }
 
-/* db->blocks_files is held. The stub's file is written first: from then on a start takes the tables
- * in the bucket. */
+/* db->blocks_files is held. The stub's file is written first: from then on, a start reads the
+ * tables in the bucket. */
 static enum err_code catalog_remote_swap_in(
 	struct db *db, struct db_block *b, struct db_block *by, struct err *err)
 {

@@ -59,7 +59,7 @@ static void remote_follow_know_all(struct db *db, const struct remote_block *r)
 	remote_follow_know(db, r->key, meta, r->meta);
 }
 
-/* Ranges of the object that the list names; none where it names none. */
+/* Reads the deleted ranges from the object that the list names; without one there are none. */
 static enum err_code remote_follow_get_deleted(
 	struct db *db, const struct remote_block *r, struct deleted *out, struct err *err)
 {
@@ -131,11 +131,11 @@ static enum err_code remote_follow_make_unreadable(
 /* ---- a list ---- */
 
 struct remote_follow_listed {
-	struct db_block *old; /* what is on the list of the database now, under this name; NULL */
-	struct db_block *fresh; /* in its place, or new; NULL: it stays */
-	struct unreadable bad; /* dir NULL: it is not */
+	struct db_block *old; /* the block of this name in the database's list; NULL: none */
+	struct db_block *fresh; /* replaces `old`, or is new; NULL: `old` stays */
+	struct unreadable bad; /* if the block cannot be opened; dir NULL: it can */
 	bool ranges; /* its deleted ranges change */
-	enum err_code rc; /* of preparing it */
+	enum err_code rc; /* result of remote_follow_prepare */
 	struct err *why; /* if rc; NULL: no memory for it */
 	struct deleted deleted;
 };
@@ -145,11 +145,11 @@ struct remote_follow_following {
 	const struct remote_block *v;
 	size_t n;
 	struct remote_follow_listed *of; /* of v */
-	struct db_block **blocks, **gone; /* the new list; those that leave it */
-	bool *replaced; /* of those that leave it: by themselves */
+	struct db_block **blocks, **gone; /* the new list; the blocks that leave it */
+	bool *replaced; /* for each of `gone`: the list still has the block, opened again */
 	struct unreadable *unreadable; /* the new list */
 	size_t blocks_n, gone_n, unreadable_n;
-	atomic_size_t next; /* of v: to be prepared */
+	atomic_size_t next; /* index into v: next to be prepared */
 };
 
 static struct db_block *remote_follow_find_listed(struct db *db, const struct ulid *u)
@@ -165,7 +165,7 @@ static struct db_block *remote_follow_find_listed(struct db *db, const struct ul
 	return b;
 }
 
-/* Ranges behind those that the block has: queriers go on with these. */
+/* Makes an array of ranges that is linked to the block's current one, which queriers still use. */
 static enum err_code remote_follow_link_deleted(
 	const struct db_block *b, struct deleted d, struct deleted *out, struct err *err)
 {
@@ -210,7 +210,7 @@ static void remote_follow_prepare_next(void *ctx)
 	struct remote_follow_following *f = ctx;
 	size_t i;
 
-	while ((i = atomic_fetch_add(&f->next, 1)) < f->n) { /* each turn takes one */
+	while ((i = atomic_fetch_add(&f->next, 1)) < f->n) { /* several threads: each takes the next */
 		struct remote_follow_listed *l = &f->of[i];
 		struct err why;
 
@@ -219,7 +219,7 @@ static void remote_follow_prepare_next(void *ctx)
 	}
 }
 
-/* Several at a time: each waits for the bucket a few times. */
+/* Opens blocks with several threads, as opening one waits for the bucket a few times. */
 static enum err_code remote_follow_prepare_all(struct remote_follow_following *f, struct err *err)
 {
 	struct thread threads[OPENERS] = { 0 };
@@ -284,7 +284,7 @@ static void remote_follow_build(struct remote_follow_following *f)
 	}
 }
 
-/* In one step. db->lock is held. */
+/* Swaps the lists in one step. db->lock is held. */
 static void remote_follow_put_in_place(
 	struct remote_follow_following *f, const int64_t *windows, size_t windows_n, size_t cap)
 {
@@ -379,8 +379,7 @@ out:
 
 /* ---- tried again ---- */
 
-/* The i-th that is to be tried again: its directory, and a copy of what it is; false: there is
- * none. */
+/* Copies the i-th block that is to be tried again; false: there is none. */
 static bool remote_follow_next_again(struct db *db, size_t i, struct unreadable *out)
 {
 	bool found = false;
@@ -425,7 +424,8 @@ static bool remote_follow_overlaps(const struct db *db, const struct block_meta 
 	return is;
 }
 
-/* It opened: onto the list, unless it left the other one meanwhile. */
+/* The block opened: moves it to the list of blocks, unless it left the list of unreadable ones
+ * meanwhile. */
 static void remote_follow_take_back(struct db *db, const char *dir, struct db_block *b)
 {
 	const struct block_meta *m = block_meta(b->block);
@@ -451,7 +451,7 @@ static void remote_follow_take_back(struct db *db, const char *dir, struct db_bl
 	blocks_free(b);
 }
 
-/* Its reason now; it is lost where the bucket answered. */
+/* Notes why the block still cannot be opened. If the bucket answered, a stub's block is lost. */
 static void remote_follow_still_unreadable(struct db *db, const char *dir, const struct err *why)
 {
 	bool again = range_unreachable(why->code) || why->code == ERR_NOMEM, stub = false;
@@ -466,7 +466,7 @@ static void remote_follow_still_unreadable(struct db *db, const char *dir, const
 		stub = !u->of;
 		min_ns = u->min_ns;
 		max_ns = u->max_ns ? u->max_ns : LOSS_END;
-		u->remote = again || !stub; /* else the list of losses says it */
+		u->remote = again || !stub; /* else the list of losses has it */
 	}
 	mutex_unlock(&db->lock);
 	if (!stub || again)
@@ -484,7 +484,7 @@ void blocks_retry(struct db *db)
 	size_t failed = 0;
 
 	while (remote_follow_next_again(
-		db, failed, &u)) { /* each turn has one less, or one more that failed */
+		db, failed, &u)) { /* each turn removes one from the list, or counts one that failed */
 		b = NULL;
 		if (u.of)
 			rc = remote_follow_open_listed(db, u.of, &b, &why);

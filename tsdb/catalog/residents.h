@@ -1,9 +1,9 @@
 /*
  * Residents: the epochs whose symbols are in memory, and what keeps each there.
  *
- * A pin keeps one; so does a delta base in its ids. The live epoch of a job is pinned by the job.
- * Others are freed when symbols exceed their budget (tsdb/head/evict.c), and loaded again from
- * blocks and windows.
+ * A pin keeps an epoch in memory; so does a delta base whose ids are of that epoch. Each job pins
+ * its live epoch. Others are freed when symbols exceed their budget (tsdb/head/evict.c), and are
+ * loaded again from blocks and windows.
  *
  * Threads: as each field says; functions named _locked want db->lock.
  */
@@ -29,12 +29,12 @@ struct resident {
 	struct partition *next_of_job; /* db->lock */
 	unsigned pins; /* db->lock */
 	uint64_t used_at; /* db->lock: when it was last unpinned, by db->unpins */
-	_Atomic uint32_t bases; /* delta bases that are in its ids */
+	_Atomic uint32_t bases; /* delta bases whose ids are of this epoch */
 	struct partition_source *sources; /* table.lock */
 	uint32_t sources_n, sources_cap;
 	bool
-		complete; /* table.lock: all symbols of the epoch that blocks and windows have are loaded */
-	int64_t first_ns; /* table.lock: time of the first row that this process put in */
+		complete; /* table.lock: all symbols that blocks and windows have of the epoch are loaded */
+	int64_t first_ns; /* table.lock: time of the first row that this process added */
 	_Atomic size_t settled_bytes; /* when each target had come about twice; 0: not yet */
 };
 
@@ -51,7 +51,7 @@ void partition_unpin(struct db *db, struct partition *p);
 MUST_CHECK enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoch,
 	bool lookup, struct partition **out, struct err *err);
 void partition_unpin_locked(struct db *db, struct partition *p); /* NULL is fine */
-/* The next partition in memory from *at on, pinned; *at goes behind it. NULL: no more. */
+/* The next partition in memory from *at on, pinned; *at is moved behind it. NULL: no more. */
 struct partition *partition_next(struct db *db, uint32_t *at);
 void resident_close(struct partition *p);
 
@@ -60,7 +60,7 @@ void resident_close(struct partition *p);
 struct partition_source *partition_source_of(struct partition *p, uint32_t number); /* or NULL */
 struct partition_source *partition_source_add(
 	struct partition *p, uint32_t number); /* NULL: no memory */
-/* A block or window was dropped. */
+/* Call when the block or window was dropped. */
 void partition_forget_source(struct partition *p, uint32_t number);
 
 #endif

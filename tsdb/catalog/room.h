@@ -1,6 +1,6 @@
 /*
- * Room: whether the disk has what more rows need, and errors that say what it lacks: bytes, or
- * inodes, which run out where a file system has many small files.
+ * Room: whether the disk has bytes and inodes for more rows, and errors that say which of them is
+ * missing. Inodes run out if a file system has many small files.
  *
  * Units:   bytes; inodes are files and directories that can still be made.
  * Errors:  ERR_UNAVAILABLE names what is free, where, what is needed, and the flag.
@@ -26,8 +26,8 @@ struct disk_room {
 };
 
 MUST_CHECK enum err_code room_look(const struct db *db, struct disk_room *out, struct err *err);
-/* True if it is too little to take rows; why says so. reopening: stores that were opened on a full
- * disk are to be opened for writing, which needs more. */
+/* True if the room is too small to take rows; *why says what is missing. reopening: stores that
+ * were opened on a full disk will be opened for writing, which needs more. */
 bool room_lacks(const struct db *db, const struct disk_room *r, bool reopening, struct err *why);
 /* An error of a write that found no room becomes ERR_UNAVAILABLE and says what is free; others stay
  * as they are. */

@@ -65,7 +65,7 @@ bool db_counts_missed(const struct db *db)
 
 static enum db_state state_get(struct db *db, struct err *why, int64_t *since_ns);
 
-/* Of a union: that of the first member that is not ready. */
+/* The state of a union: that of the first member that is not ready. */
 static enum db_state state_of_members(struct db *db, struct err *why, int64_t *since_ns)
 {
 	enum db_state state = DB_READY;
@@ -168,8 +168,8 @@ void base_release(struct db *db, struct delta_base *base)
 	delta_base_release(base);
 }
 
-/* Windows that are being dropped count too: after a crash they are back, with the ids that they
- * have. */
+/* Windows that are being dropped count too: after a crash they are back, and still use their
+ * ids. */
 static bool state_in_some_window(struct db *db, uint32_t series)
 {
 	mutex_assert_held(&db->lock);
@@ -189,7 +189,7 @@ void left_window_add(struct db *db, struct window *w)
 {
 	struct left_window *l = malloc(sizeof(*l));
 
-	if (!l) /* readers of a manifest may then find that ids do not agree, and say so */
+	if (!l) /* a reader of the manifest may then report ids that do not match */
 		return;
 	mutex_lock(&db->lock);
 	*l = (struct left_window){ db->left, w->start_ns, w->identity, w->series };
@@ -215,8 +215,8 @@ void left_window_remove(struct db *db, int64_t start_ns, uint64_t identity)
 	mutex_unlock(&db->lock);
 }
 
-/* Series that no window has any more, and whose delta base is too old for a scrape to come, leave
- * the index, and memory once no querier can have seen them. */
+/* Removes series from the index that are in no window and whose delta base is too old for another
+ * scrape. They are freed when no querier can have seen them. */
 void db_retire_series(struct db *db)
 {
 	int64_t reached = db_reached_ns(db);

@@ -26,12 +26,13 @@
 #include "tsdb/catalog/windows.h"
 #include "tsdb/lists/inventory.h"
 
-#define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
+#define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* a profile may be this far ahead of our clock \
+												  */
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
 #define DB_CACHE_BYTES (16u << 20) /* pages of all stores */
 #define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
 #define DB_REOPEN_WAIT_NS \
-	(INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
+	(INT64_C(5) * 1000000000) /* a querier waits this long for a store that is being reopened */
 
 struct commit;
 struct ship;
@@ -80,7 +81,7 @@ struct db {
 	char *blocks_dir, *snapshots_dir;
 	struct unreadable *unreadable; /* db->lock: blocks that cannot be opened */
 	size_t unreadable_n, unreadable_cap;
-	struct compaction *compaction; /* who works on blocks (tsdb/compact/loop.c) */
+	struct compaction *compaction; /* the worker on blocks (tsdb/compact/loop.c) */
 	uint32_t source_number; /* db->lock: the last one given to a block or window */
 	struct db_job_labels *job_labels; /* db->lock; of db_set_instance_labels */
 	size_t job_labels_n;
@@ -91,8 +92,8 @@ struct db {
 	struct partition **partitions; /* db->lock: by resident->slot; NULL: free */
 	uint32_t partitions_n, partitions_cap;
 	uint64_t unpins; /* db->lock: see partition->used_at */
-	_Atomic uint64_t symbol_bytes; /* of all partitions, when last looked */
-	_Atomic uint64_t symbol_used_bytes; /* of those that cannot leave memory, likewise */
+	_Atomic uint64_t symbol_bytes; /* of all partitions, when last computed */
+	_Atomic uint64_t symbol_used_bytes; /* of partitions that cannot be freed, likewise */
 	_Atomic uint64_t delta_bytes; /* of all delta bases */
 	struct mutex ids_lock;
 	struct mutex numbers_lock;
@@ -102,17 +103,19 @@ struct db {
 	int64_t state_since_ns; /* on the running clock */
 	struct querier_turn *queriers; /* db->lock: newest first */
 	uint64_t queriers_opened;
-	struct series *retired; /* out of the index; a querier may still have their labels */
+	struct series *retired; /* removed from the index; queriers may still use their labels */
 	struct scratch *scratch;
 	bool closing, retention_due;
 	struct overdue_wait retention_wait; /* db->lock */
-	_Atomic int64_t max_ts_ns; /* of stored rows; may be of the future: see db_reached_ns */
+	_Atomic int64_t max_ts_ns; /* of stored rows; may be in the future: see db_reached_ns */
 	int64_t found_max_ns; /* the same, at the start */
-	_Atomic int64_t queued_max_ns; /* of what was queued, stored or not: it may be on the disk */
+	/* of queued rows, whether stored or not: they may be on the disk */
+	_Atomic int64_t queued_max_ns;
 	_Atomic uint64_t rows, samples, numbers; /* appended since start */
 };
 
-/* A window that left the head and whose block is not published yet: its series keep their ids. */
+/* A window that left the head, whose block is not published yet: until then its series keep their
+ * ids. */
 struct left_window {
 	struct left_window *next;
 	int64_t start_ns;
@@ -125,23 +128,24 @@ enum db_state db_state(struct db *db, struct err *why);
 int64_t db_state_since_ns(struct db *db);
 void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
 void db_count_damage(void); /* the metric alone */
-/* Tells who opens the database of a damaged file that it serves without. */
+/* Calls db_options.passed_over for a damaged file that the database can do without. */
 void db_pass_over(struct db *db, const struct err *why);
 
 /*
  * The time by which rows are too old, windows are cut and retention counts: that of the newest row,
- * but no later than now. So rows of the future move nothing, and an old directory keeps what it
- * has until newer rows come. 0: no rows.
+ * but no later than now. So rows of the future have no effect on it, and an old directory keeps its
+ * data until newer rows come. 0: no rows.
  */
 int64_t db_reached_ns(const struct db *db);
 /* Rows up to this time are too old, and windows that end by it are cut. 0: there is none */
 int64_t db_accepts_from_ns(const struct db *db);
-/* Windows are of whole hours, and so missed scrapes count in rollups (rollup.h). */
+/* True if windows are whole hours: then rollups make up for missed scrapes (rollup.h). */
 bool db_counts_missed(const struct db *db);
 
 /* Removes unused series from the index, and frees them when no querier can have seen them. */
 void db_retire_series(struct db *db);
-/* Takes the window's list of series over. Those who still read the window's hold db->lock. */
+/* Moves the window's set of series to a new entry of db->left. Readers of the window's set hold
+ * db->lock. */
 void left_window_add(struct db *db, struct window *w);
 void left_window_remove(struct db *db, int64_t start_ns, uint64_t identity); /* none is fine */
 /* Counts a delta base in its partition and in db->delta_bytes. */

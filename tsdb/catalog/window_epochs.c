@@ -9,9 +9,9 @@
 #include "tsdb/catalog/state.h"
 
 /*
- * Under which epochs a window has rows of a job. Nearly always that is one; more where a job's
- * epoch ended while the window took rows (evict.c), and where late rows came. Times tell a query
- * which of them it needs, so that it loads no others.
+ * The epochs under which a window has rows of a job. Nearly always it is one. There are more if a
+ * job's epoch ended while the window took rows (evict.c), or if late rows came. Each has the times
+ * of its rows, so that a query loads only the epochs that it needs.
  */
 static struct window_job *window_epochs_job_of(const struct window *w, const struct job *job)
 {
@@ -30,7 +30,7 @@ struct window_epoch *window_epoch_locked(
 {
 	struct window_job *j = window_epochs_job_of(w, job);
 
-	/* Mostly the latest is meant. */
+	/* Mostly the latest is searched. */
 	for (uint32_t i = j ? j->n : 0; i-- > 0;)
 		if (j->v[i].epoch == epoch)
 			return &j->v[i];
@@ -84,7 +84,7 @@ enum err_code window_epoch_found(
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&db->lock);
-	/* The latest epoch that a window in the head has is the live one. */
+	/* The latest epoch in any window of the head is the live one. */
 	if (job->live_epoch == SYM_NONE || job->live_epoch < epoch)
 		job->live_epoch = epoch;
 	if (!window_epoch_locked(w, job, epoch) &&

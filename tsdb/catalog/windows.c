@@ -14,8 +14,8 @@
 #include "tsdb/catalog/window_epochs.h"
 
 /*
- * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked how much was acknowledged,
- * head/<start>.names its small records once more.
+ * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked says how much was acknowledged,
+ * head/<start>.names is a second copy of the small records.
  *
  * A file beside a directory says that the directory must be there. So a window that is dropped
  * loses those files first; then its directory is renamed to <start>.dropped. No start ever finds
@@ -148,7 +148,7 @@ bool window_remove_files(struct db *db, struct window *w)
 	struct err err = { 0 };
 	bool gone;
 
-	window_remove_beside(db, w); /* first: without its directory they would tell of a loss */
+	window_remove_beside(db, w); /* first: without the directory these files would mean a loss */
 	gone = dropped && !fs->ops->rename(fs, w->dir, dropped, &err) &&
 		!fs->ops->sync_dir(fs, db->head_dir, &err);
 	if (!gone || fs_remove_tree(fs, dropped, &err))
@@ -167,7 +167,7 @@ bool window_remove_leftover(struct db *db, int64_t start_ns)
 		log_info("tsdb", "window is in a block already", LOG_S("store", w->dir));
 		if (!db->o.read_only) {
 			gone = window_remove_files(db, w);
-		} else if (fs_remove_tree(db->o.fs, w->dir, &err)) { /* a copy of it */
+		} else if (fs_remove_tree(db->o.fs, w->dir, &err)) { /* w->dir is a temporary copy */
 			log_warn("tsdb", "window not removed", LOG_E(&err));
 			gone = false;
 		}

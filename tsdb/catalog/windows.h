@@ -21,7 +21,8 @@ struct window_count {
 	uint64_t seq; /* batches */
 	uint64_t rows, samples;
 	uint64_t numbers; /* values of numeric series */
-	uint64_t symbols; /* records of symbols; fewer than there are in a window that is older */
+	/* records of symbols; fewer than the store has if an older version made the window */
+	uint64_t symbols;
 	int64_t min_ns, max_ns; /* of rows and numbers; 0, 0: none */
 };
 
@@ -32,7 +33,7 @@ static inline bool window_is_empty(const struct window_count *c)
 
 struct window {
 	int64_t start_ns, end_ns;
-	uint64_t identity; /* of the store's records; 0 where a version before this one made it */
+	uint64_t identity; /* of the store's records; 0: an older version made the window */
 	bool links; /* when it was opened, its meta said that rows may have links */
 	uint32_t number; /* as db_block's */
 	bool sealed; /* db->lock: takes no more rows */
@@ -43,17 +44,17 @@ struct window {
 	char *names_path; /* beside it: a second copy of small records */
 	struct store *store; /* db->lock, but the commit thread's while `draining`; NULL: not open */
 	unsigned pins; /* db->lock */
-	unsigned writers; /* db->lock: those of the pins that an append or a queued row has */
-	unsigned waiting; /* db->lock: queriers that gave their pin back until it is reopened */
+	unsigned writers; /* db->lock: of the pins, those of appends and queued rows */
+	unsigned waiting; /* db->lock: queriers that released their pin until the window is reopened */
 	struct window *next_dropping; /* db->lock */
 	bool draining; /* db->lock: to be reopened, takes no new pins */
-	bool damaged; /* db->lock: something of it was lost */
+	bool damaged; /* db->lock: some of its data was lost */
 	bool shadow; /* db->lock: the disk was full when it was opened; nothing is written to it */
 	struct window_count count; /* db->lock; the commit thread writes it */
 	int mark_fd; /* the commit thread's; -1: none */
 	int names_fd; /* the commit thread's; -1: not open */
-	bool names_failed; /* the commit thread's: no more is appended; the next start makes the file
-						  anew */
+	/* the commit thread's: nothing more is appended; the next start writes the file again */
+	bool names_failed;
 	bool
 		follow_failed; /* the following thread's: its store takes no more, it is to be made again */
 	_Atomic uint64_t followed; /* segments of which all symbols are in the store; else 0 */
@@ -71,13 +72,13 @@ struct series_header {
 /* Rows of a job that a window has under one epoch. */
 struct window_epoch {
 	uint32_t epoch;
-	int64_t min_ns, max_ns; /* (min, max]: all of them, and perhaps more */
+	int64_t min_ns, max_ns; /* (min, max]: contains the times of all rows; may be larger */
 	struct series_header *types; /* by series */
 	uint32_t types_n, types_cap;
 };
 
 struct window_job {
-	struct window_epoch *v; /* in the order of their beginning */
+	struct window_epoch *v; /* in the order in which they began */
 	uint32_t n, cap;
 };
 
@@ -94,9 +95,9 @@ bool windows_reserve_locked(struct db *db);
 void windows_insert_locked(struct db *db, struct window *w);
 /* Takes the window out of db->windows; queriers that pin it go on. */
 void windows_take_locked(struct db *db, struct window *w);
-/* True if some window was opened over a full disk. */
 /* NULL: there is none. With db->lock, or where nobody changes the list: at a start. */
 struct window *windows_find(const struct db *db, int64_t start_ns);
+/* True if some window was opened over a full disk. */
 bool windows_have_shadow_locked(const struct db *db);
 /* Removes the files beside a window's directory. */
 void window_remove_beside(struct db *db, const struct window *w);
