@@ -165,7 +165,7 @@ enum block_stage {
 MUST_CHECK enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partition *p,
 	enum block_stage stage, uint64_t *lost, struct err *err);
 
-/* They will be soon: the disk can begin. */
+/* Announces that these symbols are loaded soon, so that the disk can begin to read. */
 void block_symbols_expect(struct block *b, uint32_t slot, enum block_stage stage);
 /* Some of the series are of the slot. */
 bool block_slot_has_any(const struct block *b, uint32_t slot, const struct bits *series);
@@ -206,7 +206,7 @@ void block_rollups_close(struct block_rollups *it); /* NULL is fine */
  * series are shown. */
 void block_rollups_seek(struct block_rollups *it, enum rollup_kind kind, uint32_t id,
 	uint32_t level, int64_t from_ns, int64_t to_ns);
-/* These are read soon: the disk can begin. */
+/* Announces that these rollups are read soon, so that the disk can begin. */
 void block_rollups_expect(struct block *b, enum rollup_kind kind, uint32_t id, uint32_t level,
 	int64_t from_ns, int64_t to_ns);
 MUST_CHECK enum err_code block_rollups_next(

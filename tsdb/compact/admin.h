@@ -13,7 +13,7 @@
 
 struct db;
 
-/* What becomes too old by a shorter retention goes with the next round. */
+/* Data that a shorter retention makes too old is dropped in the next round. */
 void db_set_retention(
 	struct db *db, int64_t retention_ns, uint64_t retention_bytes, int64_t raw_retention_ns);
 /* True while retention by time waits, as much became too old at once: rows up to *until_ns. Of a

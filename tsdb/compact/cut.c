@@ -396,7 +396,7 @@ static enum err_code cut_swap(struct cutting *c, struct err *err)
 	return rc;
 }
 
-/* Nothing of the window is to be kept. */
+/* No row of the window is left to keep. */
 static enum err_code cut_give_up(struct cutting *c, struct err *err)
 {
 	struct db *db = c->db;

@@ -164,7 +164,7 @@ static void retention_drop_all_raw(struct db *db)
 
 /* ---- blocks that cannot be opened ---- */
 
-/* The first one that is over; false: none is. */
+/* Takes the first unreadable block that is too old; false: there is none. */
 static bool retention_take_unreadable(struct db *db, struct unreadable *out)
 {
 	bool found = false;

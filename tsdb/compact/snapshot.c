@@ -50,7 +50,7 @@ static enum err_code compact_snapshot_link_file(const char *from, const char *to
 	return err_errno(err, errno, "link %s to %s", from, to);
 }
 
-/* Synced by fs_write_file. What is not there is left out. */
+/* Copies and syncs a file. A missing file is left out. */
 static enum err_code shot_copy_file(
 	struct shot *s, const char *from, const char *to, struct buf *content, struct err *err)
 {

@@ -338,7 +338,7 @@ static bool aside_find_told(struct aside *one, struct aside_told *out)
 	return true;
 }
 
-/* It stays aside. The program that set it aside may have noted the loss already. */
+/* The store stays aside: notes a loss, unless the program that set it aside has noted it. */
 static void aside_tell(struct aside *one, const struct err *why)
 {
 	struct window *w = one->w;
@@ -352,7 +352,7 @@ static void aside_tell(struct aside *one, const struct err *why)
 		one->db, LOSS_WINDOW, told.itself.ptr, w->start_ns, w->end_ns, w->count.rows, why);
 }
 
-/* What was said of it is no longer so. Later it may be said again. */
+/* The loss that was noted for the store is over. It may be noted again later. */
 static void aside_settle(struct aside *one)
 {
 	struct aside_told told;

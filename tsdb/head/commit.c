@@ -147,7 +147,8 @@ static void given_end(struct db *db, struct given *g)
 	free(g);
 }
 
-/* A row's base onto the list; without memory its interval is lost, as the row is. */
+/* Puts a row's base on the list. Without memory the counts of its interval are lost, as the row
+ * is. */
 static void commit_row_keep_before(struct commit_row *r, struct given **list)
 {
 	struct given *g = r->has_before ? calloc(1, sizeof(*g)) : NULL;
@@ -198,7 +199,7 @@ static void commit_raise(_Atomic int64_t *to, int64_t value)
 		;
 }
 
-/* It is not worth waiting for more. */
+/* True if waiting for more rows is not worth it. */
 static bool commit_is_group(const struct commit *c)
 {
 	return c->queued_n >= c->expected || c->bytes >= GATHER_BYTES || c->hurry || c->closing;

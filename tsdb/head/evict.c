@@ -83,7 +83,7 @@ static bool evict_is_used(const struct partition *p)
 	return resident_of(p)->pins || atomic_load(&resident_of(p)->bases);
 }
 
-/* The number of those that went. */
+/* Frees partitions and returns how many. */
 static unsigned evict_some(struct db *db)
 {
 	struct partition *gone = NULL, *p;
@@ -165,7 +165,7 @@ void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns)
 		atomic_store(&resident_of(p)->settled_bytes, atomic_load(&p->bytes));
 }
 
-/* Bytes that an end of its epoch would free; 0 if that is not worth it. */
+/* The bytes that ending the partition's epoch would free; 0: not worth it. */
 static size_t evict_worth(const struct db *db, const struct partition *p)
 {
 	size_t settled = atomic_load(&resident_of(p)->settled_bytes), bytes = atomic_load(&p->bytes),

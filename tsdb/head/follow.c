@@ -44,7 +44,7 @@ uint64_t head_followed(struct db *db, int64_t start_ns, uint64_t identity)
 
 /* ---- windows that go ---- */
 
-/* One that left the list and has no users; NULL: there is none. */
+/* Takes a window that left the list and has no users; NULL: there is none. */
 static struct window *follow_take_unused(struct db *db)
 {
 	struct window **at = &db->dropping, *w;
@@ -241,7 +241,7 @@ static enum err_code follow_make_window(struct db *db, const struct segment *of,
 	if ((rc = follow_make_store(db, w, err)) || (rc = follow_put(db, w, of, bytes, err)) ||
 		(rc = follow_publish(db, w, old, err)) || (rc = follow_read_deleted(db, w, deleted, err))) {
 		if (follow_find(db, of->start_ns) == w)
-			return rc; /* it is there, without its deleted ranges */
+			return rc; /* the window is in the list, without its deleted ranges */
 		follow_free_window(db, w);
 		db_retire_series(db); /* those that it alone has */
 	}

@@ -57,7 +57,7 @@ static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **ou
 	return ERR_OK;
 }
 
-/* No other window's, of this directory or another. */
+/* A number that no other window has, in this directory or another. */
 static uint64_t head_new_identity(const struct window *w)
 {
 	uint64_t v = 0;
@@ -250,7 +250,8 @@ static void head_know_ids(struct db *db, struct window *w)
 	}
 }
 
-/* Its ids must not get another meaning, and nothing is kept for it. */
+/* Saves the ids, which must not get another meaning, and forgets that partitions have the window's
+ * symbols. */
 static void head_forget_symbols(struct db *db, struct window *w)
 {
 	struct partition *p;

@@ -232,7 +232,8 @@ fail:
 
 /* ---- one window at the start ---- */
 
-/* Not ours: kept for people, out of the way of new rows. */
+/* Renames a store that is not of this directory: people can look at it, and new rows can be
+ * taken. */
 static void head_open_set_aside(
 	struct db *db, struct window *w, uint64_t rows, const struct err *why)
 {

@@ -141,7 +141,8 @@ static void ship_add_put(void *ctx, struct str key, struct str record)
 	segment_batch_add(ctx, key, record);
 }
 
-/* What became of the batch whose store failed: `next` follows the last that is stored. */
+/* Decides about a batch whose write to the store failed: `next` follows the last batch that the
+ * store has. */
 static void ship_settle(struct db *db, struct ship_window *w, uint64_t next)
 {
 	struct ship_file *f = w->files_n ? &w->files[w->files_n - 1] : NULL;
