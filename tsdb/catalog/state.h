@@ -26,9 +26,7 @@
 #include "tsdb/catalog/windows.h"
 #include "tsdb/lists/inventory.h"
 
-#define DB_FUTURE_NS \
-	(INT64_C(600) * 1000000000) /* a profile may be this far ahead of our clock \
-								 */
+#define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
 #define DB_CACHE_BYTES (16u << 20) /* pages of all stores */
 #define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
