@@ -12,7 +12,7 @@ import {
 	clickNode,
 	closeBrowser,
 	comes,
-	counts,
+	countComes,
 	drawn,
 	explore,
 	fixedWindow,
@@ -219,7 +219,7 @@ test("at 390 pixels and in both themes nothing is cut off", async (t) => {
 		});
 		assert.deepEqual(wide, [], `${width}`);
 		const copies = drawer(page).getByRole("button", { name: /^Copy/ });
-		await counts(copies, 2);
+		await countComes(copies, 2);
 		await copies.first().click();
 		await drawer(page).getByText("Copied").waitFor();
 		assert.deepEqual(problems, []);

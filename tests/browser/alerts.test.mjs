@@ -8,7 +8,7 @@ import {
 	closeBrowser,
 	comes,
 	complete,
-	counts,
+	countComes,
 	fixedWindow,
 	flameReady,
 	FLEET as base,
@@ -159,14 +159,14 @@ test("a query node says which one evaluates, and how old the answer is", async (
 	// Without rules there is nothing to write: others may have them.
 	const { page } = await open(t, "alerts", [], {}, { warnings: ["no query node has evaluated the rules yet"] });
 	await page.locator(".notice.warning").waitFor();
-	await counts(page.locator(".no-rules"), 0);
+	await countComes(page.locator(".no-rules"), 0);
 });
 
 test("the server's own answers are read", async (t) => {
 	for (const path of ["alerts", "rules"]) {
 		const { page, problems } = await open(t, path);
 		await page.locator(".no-rules, .group-panel").first().waitFor();
-		await counts(page.getByRole("alert"), 0);
+		await countComes(page.getByRole("alert"), 0);
 		assert.deepEqual(problems, []);
 	}
 });
@@ -281,7 +281,7 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 	const data = await api("query", { query: exact, time: at });
 	const flame = await page.evaluate(() => window.__epi.flame());
 	assert.equal(flame.nodes[0].total ?? data.result[0].total, data.result[0].total);
-	await counts(page.locator(".picked"), 1, "the function is highlighted");
+	await countComes(page.locator(".picked"), 1, "the function is highlighted");
 	const value = await api("query", { query: want.query, time: at });
 	const share = Number(value.result[0].value[1]);
 	await page.waitForFunction(() => window.__epi.search()?.percent !== undefined);

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import test, { after, before } from "node:test";
 import { pathToFileURL } from "node:url";
-import { closeBrowser, comes, counts, openPage, shot, startServer } from "./page.mjs";
+import { closeBrowser, comes, countComes, openPage, shot, startServer } from "./page.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -245,7 +245,7 @@ test("the static book works from files, search and all", async (t) => {
 	await options(page).first().waitFor();
 	await page.keyboard.press("Enter");
 	await page.waitForURL(/^file:.*operate\/limits\.html#memory-in-use$/);
-	await counts(page.locator("img"), 0);
+	await countComes(page.locator("img"), 0);
 	await page.locator(".turn .before").click();
 	await page.waitForURL(/^file:.*start\/language\.html$/);
 	assert.deepEqual(problems, []);

@@ -5,7 +5,7 @@ import test, { after } from "node:test";
 import {
 	addressHas,
 	closeBrowser,
-	counts,
+	countComes,
 	drawn,
 	explore,
 	fixedWindow,
@@ -244,7 +244,7 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 			},
 			[time, value],
 		);
-	await counts(page.locator(".chart-empty"), 0);
+	await countComes(page.locator(".chart-empty"), 0);
 	const cores = 5;
 	assert.equal(await inked(c.times[20], cores), 255, "a whole dot");
 	assert.ok((await inked(c.times[40], cores)) < 255, "and nothing elsewhere");

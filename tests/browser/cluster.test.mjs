@@ -2,7 +2,7 @@
 // so that each state occurs.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { addressHas, api, closeBrowser, comes, counts, cutOff, openPage, shot, startServer } from "./page.mjs";
+import { addressHas, api, closeBrowser, comes, countComes, cutOff, openPage, shot, startServer } from "./page.mjs";
 import { QUERY_NODE, SHARD } from "./cluster_answer.mjs";
 
 let server;
@@ -39,7 +39,7 @@ test("without a bucket there is no tab, and the page says why it is empty", asyn
 	await link("TSDB").click();
 	await (await answered).finished();
 	await page.locator(".panel .pairs").first().waitFor();
-	await counts(link("Cluster"), 0);
+	await countComes(link("Cluster"), 0);
 	await page.goto(`${server.base}cluster`);
 	await page.getByText("No bucket configured").waitFor();
 	await shot(page, "cluster-none");
@@ -86,7 +86,7 @@ test("a shard: its state, what waits, what is stored", async (t) => {
 	assert.match(text, /In the bucket until 2026-11-22 \S+ UTC 95.2 s ago Waiting 3 MiB 1 block Stored 2 GiB 31 blocks, 2 windows of 147 segments/);
 	assert.match(text, /Only in the bucket 3 windows or blocks that are not in the local directory/);
 	assert.match(await plain(page.locator(".notice.warning")), /connection refused$/);
-	await counts(page.locator(".cluster-shards"), 0);
+	await countComes(page.locator(".cluster-shards"), 0);
 	await shot(page, "cluster-shard");
 	// The page asks again by itself, and the trouble is gone.
 	state = { ...SHARD, shard: { ...SHARD.shard, state: "running", last_error: undefined } };

@@ -4,7 +4,7 @@ import test, { after } from "node:test";
 import {
 	addressHas,
 	closeBrowser,
-	counts,
+	countComes,
 	editComparison,
 	fixedWindow,
 	flameReady,
@@ -169,7 +169,7 @@ test("an empty base is said, and is no wall of one colour", async (t) => {
 		await page.getByText("no profiles on the base side of the difference").waitFor();
 		// The table has the costs of New, none of them as a change.
 		await page.locator(".vtable-body > div").first().waitFor();
-		await counts(page.locator(".is-diff"), 0);
+		await countComes(page.locator(".is-diff"), 0);
 		const top = await api("query", { query: `top(5, merge(${V2}[2m]))`, time: w.to });
 		const rows = await page.evaluate(() => window.__epi.table());
 		assert.deepEqual(rows.slice(0, 1).map((r) => [r.function, r.flat]), top.result[0].rows.slice(0, 1).map((r) => [r.function, r.flat]));
@@ -203,7 +203,7 @@ test("a link's labels are in the fields; one button compares what was typed", as
 			["Label to compare by", "Base value", "New value"].map((n) => field(n).inputValue()),
 		);
 	assert.deepEqual(await values(), ["version", "v1", "v2"]);
-	await counts(page.locator("button.primary:visible"), 1);
+	await countComes(page.locator("button.primary:visible"), 1);
 	await page.getByRole("textbox", { name: "Base query", exact: true }).fill('cpu{job="demo"}');
 	await page.getByRole("button", { name: "Compare", exact: true }).click();
 	await addressHas(page, { base: 'cpu{job="demo"}', new: V2, shift: "0" });

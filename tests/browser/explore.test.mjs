@@ -4,7 +4,7 @@ import test, { after } from "node:test";
 import {
 	clickNode,
 	closeBrowser,
-	counts,
+	countComes,
 	decode,
 	drawn,
 	editComparison,
@@ -308,7 +308,7 @@ test("a difference with a side that has no profiles shows the other side as it i
 		await page.getByText(`no profiles on the ${side} side of the difference`).waitFor();
 		await page.getByRole("region", { name: "Verdict" }).getByText(`No data in the ${side} window.`).waitFor();
 		await page.locator(".vtable-body > div").first().waitFor();
-		await counts(page.locator(".is-diff"), 0);
+		await countComes(page.locator(".is-diff"), 0);
 		const top = await api("query", { query: `top(5, ${whole})`, start: w.from, end: w.to });
 		const rows = await page.evaluate(() => window.__epi.table());
 		assert.deepEqual([rows[0].function, rows[0].flat], [top.result[0].rows[0].function, top.result[0].rows[0].flat]);

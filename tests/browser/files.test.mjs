@@ -7,7 +7,7 @@ import {
 	addressHas,
 	closeBrowser,
 	comes,
-	counts,
+	countComes,
 	cutOff,
 	drawn,
 	editComparison,
@@ -98,7 +98,7 @@ test("a file is shown, a second one compared, both are kept and opened by their 
 	assert.ok((await names(page)).some((n) => n.startsWith("main.")));
 	await fileRow(page, "v1.pb.gz").getByText("pprof").waitFor();
 	// No chart: a file has no cost over time. The table is of the file.
-	await counts(page.getByText("Cost over time"), 0);
+	await countComes(page.getByText("Cost over time"), 0);
 	await page.locator(".vtable-body > div").first().waitFor();
 	await shot(page, "file");
 

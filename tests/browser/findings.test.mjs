@@ -1,7 +1,7 @@
 // The first page says what is wrong: one line each, and each line leads to what explains it.
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
-import { closeBrowser, counts, flameReady, openPage, params, shot, startServer } from "./page.mjs";
+import { closeBrowser, countComes, flameReady, openPage, params, shot, startServer } from "./page.mjs";
 import { cpuProfile, levelProfile, push } from "./pprof.mjs";
 
 after(closeBrowser);
@@ -107,7 +107,7 @@ test("a quiet fleet says nothing, and its questions are few, once a refresh, at 
 	// The range was chosen, and the page is asked again by itself.
 	while (downs() < 2) await page.waitForEvent("request");
 	await page.waitForLoadState("networkidle");
-	await counts(findings(page), 0);
+	await countComes(findings(page), 0);
 	assert.equal(tests(), 0, "nothing to test");
 	const refresh = page.getByLabel(/refresh/i).first();
 	for (const [range, every] of [["15m", "10s"], ["1h", "30s"], ["6h", "1m"], ["30d", "5m"]]) {
@@ -137,7 +137,7 @@ test("a press keeps its row: a finding that comes before the release moves nothi
 	const link = rows(page).getByRole("link", { name: "shop", exact: true });
 	await link.hover();
 	await held;
-	await counts(findings(page), 0);
+	await countComes(findings(page), 0);
 	const { y } = await link.boundingBox();
 	await page.mouse.down();
 	const answered = page.waitForResponse(/\/targets\?.*health=down/);

@@ -6,7 +6,7 @@ import {
 	addressHas,
 	clickNode,
 	closeBrowser,
-	counts,
+	countComes,
 	cutOff,
 	drawn,
 	explore,
@@ -124,7 +124,7 @@ test("targets are up", async (t) => {
 	const { page, problems } = await open(t, "targets");
 	const pool = page.getByRole("region", { name: "demo", exact: true });
 	await pool.getByText("2 / 2 up").waitFor();
-	await counts(pool.locator("tbody .badge.up"), 2);
+	await countComes(pool.locator("tbody .badge.up"), 2);
 	assert.deepEqual(problems, []);
 	await shot(page, "firefox-targets");
 });

@@ -6,7 +6,7 @@ import test, { after, before } from "node:test";
 import {
 	api,
 	closeBrowser,
-	counts,
+	countComes,
 	flameReady,
 	FLEET,
 	HEAP_ALONE,
@@ -84,7 +84,7 @@ test("the checklist counts down, and the graph comes by itself", async (t) => {
 
 	await page.unrouteAll({ behavior: "wait" });
 	await flameReady(page);
-	await counts(panel(page), 0);
+	await countComes(panel(page), 0);
 	assert.equal(params(page).query, "cpu", "CPU, as on any first visit");
 	assert.ok(await page.evaluate(() => window.sameVisit), "without a reload");
 	assert.deepEqual(problems, []);
@@ -128,7 +128,7 @@ test("other profiles come first: they are shown, and the countdown to CPU goes o
 	await page.unroute("**/api/v1/profile_types*");
 	await page.waitForURL(/[?&]query=cpu/);
 	await flameReady(page);
-	await counts(page.locator(".first-cpu"), 0);
+	await countComes(page.locator(".first-cpu"), 0);
 });
 
 test("a server that has just started: every page fills by itself", async (t) => {

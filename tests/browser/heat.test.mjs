@@ -10,7 +10,7 @@ import {
 	addressHas,
 	api,
 	closeBrowser,
-	counts,
+	countComes,
 	cutOff,
 	explore,
 	fixedWindow,
@@ -353,7 +353,7 @@ test("a failed answer leaves what was shown, an empty one says why", async (t) =
 
 	await page.goto(server.base + explore({ query: 'cpu{job="nobody"}', ...W, chart: "heatmap" }));
 	await page.locator(".heat-panel").getByText(/^No profiles of this query in this window/).waitFor();
-	await counts(canvas(page), 0);
+	await countComes(canvas(page), 0);
 });
 
 test("on a phone, in both themes, nothing is cut off", async (t) => {

@@ -5,7 +5,7 @@ import test, { after, before } from "node:test";
 import {
 	api,
 	closeBrowser,
-	counts,
+	countComes,
 	explore,
 	flameReady,
 	openPage,
@@ -89,7 +89,7 @@ test("Explore marks a changed version and a posted deploy; a press compares", as
 	const panel = page.locator(".chart-panel");
 	const before = await panel.boundingBox();
 	await flags(page).nth(1).waitFor();
-	await counts(flags(page), 2);
+	await countComes(flags(page), 2);
 	assert.deepEqual(await panel.boundingBox(), before, "marks take no room");
 	assert.match(await flags(page).nth(0).getAttribute("aria-label"), /^deploy v41, .* job=shop\. Compare after against before$/);
 	assert.match(await flags(page).nth(1).getAttribute("aria-label"), VERSIONS);
@@ -98,12 +98,12 @@ test("Explore marks a changed version and a posted deploy; a press compares", as
 		const line = await timeAt(page, page.locator(".mark-line").nth(i));
 		assert.ok(Math.abs(line - time) <= second + 15, `line ${i} is at ${line}, the mark at ${time}`);
 	}
-	await counts(said(page), 2);
+	await countComes(said(page), 2);
 	assert.match(await said(page).nth(1).innerText(), VERSIONS);
 
 	await flags(page).nth(1).hover();
 	await page.locator(".mark-tip").getByText("version v1 → v2").waitFor();
-	await counts(page.locator(".chart-tip:visible"), 0);
+	await countComes(page.locator(".chart-tip:visible"), 0);
 	await shot(page, "marks-explore");
 	await flags(page).nth(1).click();
 	await page.waitForURL(/\/compare\?/);
@@ -124,7 +124,7 @@ test("both charts of Compare have marks, whatever version each side selects", as
 	for (const side of [".side.base", ".side.new"]) {
 		const changed = page.locator(side).getByRole("link", { name: VERSIONS });
 		await changed.waitFor();
-		await counts(changed, 1);
+		await countComes(changed, 1);
 	}
 	await shot(page, "marks-compare");
 	assert.deepEqual(problems, []);
@@ -138,7 +138,7 @@ test("keys: the flag's words, its way, and Escape", async (t) => {
 	await page.keyboard.press("Tab");
 	await page.locator(".mark-tip").getByText("deploy v41").waitFor();
 	await page.keyboard.press("Escape");
-	await counts(page.locator(".mark-tip"), 0);
+	await countComes(page.locator(".mark-tip"), 0);
 	await page.keyboard.press("Enter");
 	await page.waitForURL(/\/compare\?/);
 	const p = params(page);
@@ -175,7 +175,7 @@ test("the heatmap and the alert drawer have the marks too", async (t) => {
 	assert.deepEqual(await list.getByRole("link").locator("b").allInnerTexts(), ["deploy v41", "version v1 → v2"]);
 	await shot(page, "marks-alert");
 	await page.keyboard.press("Escape");
-	await counts(list, 0);
+	await countComes(list, 0);
 	assert.ok(await drawer.isVisible(), "Escape closes the list alone");
 	await both.click();
 	await list.getByRole("link").nth(1).click();
@@ -209,7 +209,7 @@ test("close marks are one flag with a count, and a server without annotations sh
 	await flameReady(without.page);
 	await without.page.getByRole("button", { name: "Run" }).first().click();
 	await flameReady(without.page);
-	await counts(flags(without.page), 0);
-	await counts(without.page.locator(".notice.error"), 0);
+	await countComes(flags(without.page), 0);
+	await countComes(without.page.locator(".notice.error"), 0);
 	assert.equal(without.problems.length, 1, "the browser's own note of the one question that failed");
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
-import { api, closeBrowser, counts, openPage, shot, startServer, WAIT_MS } from "./page.mjs";
+import { api, closeBrowser, countComes, openPage, shot, startServer, WAIT_MS } from "./page.mjs";
 import { cpuProfile, push } from "./pprof.mjs";
 
 after(closeBrowser);
@@ -67,7 +67,7 @@ test("a step of the clock, and retention that waits: notices come and go on the 
 	const { page, problems } = await openPage(t, `${server.base}status`);
 	await page.getByRole("rowheader", { name: "Start time" }).waitFor();
 	assert.deepEqual(await api(server.base, "notifications"), []);
-	await counts(notices(page), 0);
+	await countComes(notices(page), 0);
 	assert.equal(await region(page).innerText(), "");
 
 	server.pass(6 * HOUR_S);
@@ -76,7 +76,7 @@ test("a step of the clock, and retention that waits: notices come and go on the 
 	// The machine's clock may drift meanwhile.
 	await server.notified(/^The system's clock is (20d|19d23h59m)\S* ahead of this server's own time/);
 	await notices(page).getByText("ahead of this server's own time").waitFor();
-	await counts(notices(page), 1);
+	await countComes(notices(page), 1);
 	assert.match(await notices(page).innerText(), /ahead of this server's own time\. Since .*\d\d:\d\d:\d\d/);
 
 	// It is taken over; then all of the data is overdue.
@@ -86,13 +86,13 @@ test("a step of the clock, and retention that waits: notices come and go on the 
 	server.pass(61);
 	const [held] = await server.notified(/became too old at once/);
 	await page.getByText(held.text, { exact: false }).waitFor();
-	await counts(notices(page), 1);
+	await countComes(notices(page), 1);
 
 	for (const path of PAGES) {
 		await page.goto(server.base + path);
 		await notices(page).getByText("became too old at once").waitFor();
 		assert.ok((await notices(page).innerText()).startsWith(held.text), path);
-		await counts(notices(page).locator(`[title="${held.date}"]`), 1, path);
+		await countComes(notices(page).locator(`[title="${held.date}"]`), 1, path);
 	}
 	assert.deepEqual(problems, []);
 

@@ -49,7 +49,7 @@ export async function comes(read, want, what) {
 }
 
 /** Waits until there are `n` of a locator. What is drawn a moment later is no failure. */
-export const counts = (locator, n, what) => comes(() => locator.count(), n, what);
+export const countComes = (locator, n, what) => comes(() => locator.count(), n, what);
 
 /** The started browsers by name. */
 const browsers = new Map();

@@ -6,7 +6,7 @@ import {
 	addressHas,
 	api,
 	closeBrowser,
-	counts,
+	countComes,
 	cutOff,
 	decode,
 	fixedWindow,
@@ -80,7 +80,7 @@ test("service discovery: labels before and after, and why", async (t) => {
 	for (const [name, value] of Object.entries(one.discoveredLabels)) {
 		if (data.activeTargets.some((x) => x.discoveredLabels[name] !== value)) continue;
 		const chip = row.locator("td").nth(0).locator(".chip", { hasText: `${name}${value}` });
-		await counts(chip, 1, name);
+		await countComes(chip, 1, name);
 	}
 	const after = row.locator("td").nth(1);
 	assert.deepEqual(
@@ -99,12 +99,12 @@ test("service discovery: labels before and after, and why", async (t) => {
 	await page.getByRole("button", { name: "Dropped", exact: true }).click();
 	await addressHas(page, { state: "dropped" });
 	await pool(page, "few").waitFor({ state: "detached" });
-	await counts(pool(page, "many").locator("tbody tr"), 2);
+	await countComes(pool(page, "many").locator("tbody tr"), 2);
 	await pool(page, "many").getByRole("button", { name: "why" }).first().click();
 	await pool(page, "many").getByText("dropped here").waitFor();
 	await page.reload();
 	await head(page, "many").waitFor();
-	await counts(pool(page, "many").locator("tbody tr"), 2);
+	await countComes(pool(page, "many").locator("tbody tr"), 2);
 	assert.deepEqual(problems, []);
 });
 
@@ -133,11 +133,11 @@ test("three thousand targets do not stall the page", async (t) => {
 	const { page, problems } = await openPage(t, `${server.base}targets`);
 	await head(page, "many").waitFor();
 	assert.match(await head(page, "many").innerText(), /[\d,]+ \/ 3,000 up/);
-	await counts(page.locator("tbody tr"), 0, "closed at first");
+	await countComes(page.locator("tbody tr"), 0, "closed at first");
 	await head(page, "many").click();
 	const endpoints = pool(page, "many").locator("td.url");
 	await endpoints.first().waitFor();
-	await counts(endpoints, 50);
+	await countComes(endpoints, 50);
 	await pool(page, "many").getByRole("button", { name: "Show 50 more" }).click();
 	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
 	// One key after another; on a frozen page each would take seconds.
@@ -180,7 +180,7 @@ test("keys: help, search, and from page to page", async (t) => {
 	const { page, problems } = await openPage(t, `${FLEET}status`);
 	await page.getByRole("heading", { name: "Runtime" }).waitFor();
 	await page.keyboard.press("k"); // no key of the page
-	await counts(page.getByRole("dialog"), 0);
+	await countComes(page.getByRole("dialog"), 0);
 	await page.keyboard.press("?");
 	const dialog = page.getByRole("dialog", { name: "Keys" });
 	await dialog.waitFor();
@@ -225,7 +225,7 @@ test("keys: help, search, and from page to page", async (t) => {
 	assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), FILTER);
 	await page.keyboard.type("gd?/x");
 	await addressHas(page, { filter: "gd?/x" }); // what is typed is text
-	await counts(page.getByRole("dialog"), 0);
+	await countComes(page.getByRole("dialog"), 0);
 	assert.deepEqual(problems, []);
 });
 
@@ -544,7 +544,7 @@ test("status: the build, and the libraries that are linked", async (t) => {
 test("TSDB: what is stored and kept, and which labels make the series", async (t) => {
 	const counts = async () =>
 		Object.fromEntries((await api(server.base, "label_counts")).map((c) => [c.name, c.values]));
-	const before = await counts();
+	const before = await countComes();
 	const { page, problems } = await openPage(t, `${server.base}tsdb-status`);
 	const value = (name) =>
 		page.locator("tr", { has: page.getByRole("rowheader", { name, exact: true }) }).locator("td");
@@ -556,7 +556,7 @@ test("TSDB: what is stored and kept, and which labels make the series", async (t
 	assert.equal(await value("Retention time").innerText(), flags["storage.tsdb.retention.time"]);
 	assert.equal(await value("Retention size").innerText(), "no limit");
 	// Scrapes go on while the test reads, so the second count may be larger.
-	const after = await counts();
+	const after = await countComes();
 	const rows = page.locator(".counts", { hasText: "Labels with the most values" }).locator("tbody tr");
 	assert.ok((await rows.count()) > 2);
 	for (const text of await rows.allInnerTexts()) {

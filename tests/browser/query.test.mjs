@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
 	closeBrowser,
-	counts,
+	countComes,
 	decode,
 	drawn,
 	editComparison,
@@ -34,11 +34,11 @@ test("a slow query can be given up and asked again", async (t) => {
 	await page.getByRole("button", { name: "Cancel", exact: true }).click();
 	assert.match((await aborted).failure().errorText, /ABORTED/);
 	await page.getByText("Cancelled.").waitFor();
-	await counts(page.getByText("Loading"), 0);
+	await countComes(page.getByText("Loading"), 0);
 	slow = false;
 	await page.getByRole("button", { name: "Run again" }).click();
 	await flameReady(page);
-	await counts(page.getByText("Cancelled."), 0);
+	await countComes(page.getByText("Cancelled."), 0);
 	// A cancelled refresh leaves the old answer.
 	slow = true;
 	await page.getByRole("button", { name: "Run", exact: true }).click();
@@ -257,7 +257,7 @@ test("the label browser counts as the API does, and a press changes the query", 
 		);
 	}
 	await page.getByLabel("Filter labels").fill("vers");
-	await counts(names(page), 1);
+	await countComes(names(page), 1);
 	await names(page).getByRole("button", { name: /^version/ }).click();
 	assert.equal(new URL(page.url()).searchParams.get("labels"), "version");
 	const versions = await api("label_counts", { "match[]": QUERY, label: "version", ...times });
@@ -339,7 +339,7 @@ test("a server that does not answer is said once, on every page", async (t) => {
 		});
 		await page.locator(".notice.error").first().waitFor();
 		await page.waitForLoadState("networkidle");
-		await counts(page.getByText("Loading…"), 0, name);
+		await countComes(page.getByText("Loading…"), 0, name);
 		const said = await page.locator(".notice.error").allInnerTexts();
 		assert.equal(said.length, 1, `${name}: ${said}`);
 		assert.match(said[0], /the server cannot be reached/i, name);

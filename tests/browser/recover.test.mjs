@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
 	closeBrowser,
-	counts,
+	countComes,
 	drawn,
 	explore,
 	fixedWindow,
@@ -61,7 +61,7 @@ test("a server that cannot be reached: the view stays, dimmed, with a countdown,
 			await banner(page).getByText("The server cannot be reached.").waitFor();
 			await banner(page).getByText(/The last answer came at \d\d:\d\d:\d\d/).waitFor();
 			await banner(page).getByText(/Trying again in \d+ s/).waitFor();
-			await counts(page.locator(".notice.error"), 1, "it is said once");
+			await countComes(page.locator(".notice.error"), 1, "it is said once");
 			// The lowest rows are out of sight: the banner needs room.
 			assert.deepEqual((await drawn(page)).slice(0, 5), before, "the graph is still there");
 			assert.ok((await opacity(page, ".results")) < 0.6, "and dimmed");
@@ -86,7 +86,7 @@ test("a server that is not ready yet says what it waits for, and the page fills 
 	await banner(page).getByText("The server is not ready.").waitFor();
 	await banner(page).getByText(`W${why.slice(1)}.`).waitFor();
 	await banner(page).getByText(/Trying again in \d+ s/).waitFor();
-	await counts(page.locator(".notice.error"), 1, "it is said once");
+	await countComes(page.locator(".notice.error"), 1, "it is said once");
 	giveBack();
 	await banner(page).waitFor({ state: "detached" });
 	await page.locator(".results").first().waitFor();
@@ -147,7 +147,7 @@ test("a wrong query says what is wrong above the last good view", async (t) => {
 	await page.locator(".notice.error").waitFor();
 	assert.match(await page.locator(".notice.error").innerText(), /unknown function "mrge"/);
 	assert.deepEqual((await drawn(page)).slice(0, 5), before);
-	await counts(page.locator(".chart canvas"), 1, "the chart stays too");
+	await countComes(page.locator(".chart canvas"), 1, "the chart stays too");
 	assert.ok((await opacity(page, ".results")) < 0.6);
 	await shot(page, "wrong-query");
 	// The error ends with its question, not with the answer to the next one.
@@ -189,7 +189,7 @@ test("the server's own failure is asked again by itself; a query that is wrong i
 	await page.locator(".notice.error").getByText(/Trying again in \d+ s/).waitFor();
 	failing = false;
 	await flameReady(page);
-	await counts(page.locator(".notice.error"), 0);
+	await countComes(page.locator(".notice.error"), 0);
 	await run(page, "mrge(cpu)");
 	await page.locator(".notice.error").waitFor();
 	assert.doesNotMatch(await page.locator(".notice.error").innerText(), /Trying/);

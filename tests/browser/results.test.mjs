@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import {
 	addressHas,
 	closeBrowser,
-	counts,
+	countComes,
 	drawn,
 	explore,
 	fixedWindow,
@@ -141,7 +141,7 @@ test("filters stand above the results, and go one by one", async (t) => {
 	await page.getByRole("button", { name: /^Remove the filter hide/ }).click();
 	await queryIs(page, `merge(${QUERY})`);
 	await rootIs(page, whole);
-	await counts(page.locator(".filter"), 0);
+	await countComes(page.locator(".filter"), 0);
 	assert.deepEqual(problems, []);
 });
 
@@ -281,7 +281,7 @@ test("a sandwich shows nothing of another function's while its own is asked for"
 	await page.getByRole("heading", { name: fn, exact: true }).waitFor({ state: "detached" });
 	await page.locator(".half.callers", { hasText: "Loading…" }).waitFor();
 	await page.locator(".half.callees", { hasText: "Loading…" }).waitFor();
-	await counts(page.locator(".sandwich .vtable-body > div"), 0);
+	await countComes(page.locator(".sandwich .vtable-body > div"), 0);
 });
 
 test("a sandwich of a difference has both sides; one of nothing says so", async (t) => {

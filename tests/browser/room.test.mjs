@@ -9,7 +9,7 @@ import {
 	clickNode,
 	closeBrowser,
 	comes,
-	counts,
+	countComes,
 	cutOff,
 	drawn,
 	editComparison,
@@ -170,7 +170,7 @@ test("full screen: Escape first closes what is open in there, then leaves", asyn
 	await fullScreen(page).click();
 	await addressHas(page, { full: "1" });
 	await flameReady(page);
-	await counts(page.locator(".vtable"), 0, "the graph alone");
+	await countComes(page.locator(".vtable"), 0, "the graph alone");
 	const hidden = () => page.locator("header a, .compare-top button").evaluateAll((all) =>
 		all.filter((e) => getComputedStyle(e).visibility !== "hidden").length);
 	assert.equal(await hidden(), 0, "what is behind takes no focus");
@@ -327,7 +327,7 @@ test("a file as New leaves no empty card", async (t) => {
 	await input.setInputFiles({ name: "mine.pb.gz", mimeType: "application/gzip", buffer: many("own", 3, 1) });
 	await addressHas(page, { new: 'file("mine.pb.gz")' });
 	await flameReady(page);
-	await counts(page.getByRole("region", { name: "New", exact: true }), 0, "no card");
+	await countComes(page.getByRole("region", { name: "New", exact: true }), 0, "no card");
 	const chart = await page.getByRole("region", { name: "Base", exact: true }).boundingBox();
 	const { width } = page.viewportSize();
 	assert.ok(chart.width > 0.9 * width, `Base's chart has ${chart.width} px`);

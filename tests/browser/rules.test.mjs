@@ -6,7 +6,7 @@ import test, { after, before } from "node:test";
 import {
 	closeBrowser,
 	comes,
-	counts,
+	countComes,
 	flameReady,
 	fleetApi,
 	HEAP_ALONE,
@@ -110,7 +110,7 @@ test("the link an Alertmanager gets opens the expression and its flame graph", a
 		await page.locator(".asked code").textContent(),
 		'merge(heap{job="shop"})',
 	);
-	await counts(page.locator(".compact .vtable-body > div"), 1);
+	await countComes(page.locator(".compact .vtable-body > div"), 1);
 	await page.getByRole("link", { name: /^Compare with the (time before the alert|window before)$/ }).click();
 	await page.waitForURL(/\/compare\?/);
 	const to = Number(new URL(page.url()).searchParams.get("to"));

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { closeBrowser, comes, counts, explore, flameReady, fleetApi, HEAP_ALONE, openFleet, openPage, params, shot, startServer } from "./page.mjs";
+import { closeBrowser, comes, countComes, explore, flameReady, fleetApi, HEAP_ALONE, openFleet, openPage, params, shot, startServer } from "./page.mjs";
 
 // bcrypt of "secret", cost 4, as `htpasswd -nbB -C 4` writes it.
 const HASH = "$2b$04$dmpZqExj/u8TGBoVsL10Z.nT5488xB4GECFwppKfqrg0hArqnCz/K";
@@ -81,7 +81,7 @@ test("a rule is saved from the drawer, edited, deleted, and comes back by undo",
 test("without the role nothing can be changed, and the drawer says who may", async (t) => {
 	const { page, problems } = await open(t, `rules?${drawn}`, "reader");
 	await drawer(page).getByText("Users with the role admin can save this rule.").waitFor();
-	await counts(page.getByRole("button", { name: /^(Save rule|Undo|Delete)/ }), 0);
+	await countComes(page.getByRole("button", { name: /^(Save rule|Undo|Delete)/ }), 0);
 	assert.deepEqual(problems, []);
 });
 
@@ -97,7 +97,7 @@ test("of a user with matchers saved rules are not asked", async (t) => {
 	await comes(() => asked.some(([path]) => path === "/api/v1/features"), true, "what the user may");
 	await flameReady(page);
 	assert.deepEqual(asked.filter(([path]) => path.startsWith("/api/v1/rules/saved")), []);
-	await counts(drawer(page).locator(".alert-save"), 0);
+	await countComes(drawer(page).locator(".alert-save"), 0);
 });
 
 test("without the flag the drawer names it; two versions are compared", async (t) => {

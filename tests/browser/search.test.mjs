@@ -6,7 +6,7 @@ import {
 	api,
 	closeBrowser,
 	comes,
-	counts,
+	countComes,
 	drawn,
 	explore,
 	flameReady,
@@ -155,7 +155,7 @@ test("the table lists matches beyond the rows that are loaded", async (t) => {
 		["main.step1", 0, MS],
 		["main.step2", 0, MS],
 	], "rows of what matches");
-	await counts(page.getByText(/ not shown\.$/), 0);
+	await countComes(page.getByText(/ not shown\.$/), 0);
 	const [row] = await page.evaluate(() => window.__epi.table());
 	const [want] = (await api(server.base, "query", { query: `top(9000, merge(${QUERY}[1h]))` })).result[0].rows
 		.filter((r) => r.function === "main.needle");
@@ -229,7 +229,7 @@ test("while the server searches the old share is dimmed, and a newer search ends
 	await comes(async () => held.length, 2, "questions");
 	await held[1].continue();
 	const newer = await answered(page, "main.f2");
-	await counts(page.locator(".search-info.old"), 0);
+	await countComes(page.locator(".search-info.old"), 0);
 	near(newer.percent, await focused(QUERY, "main.f2"), "the newer one");
 	// What the browser takes and RE2 does not.
 	await field(page).fill("(?!a)b");

@@ -2,7 +2,7 @@
 // each state occurs.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { addressHas, closeBrowser, comes, counts, cutOff, openPage, params, shot, startServer } from "./page.mjs";
+import { addressHas, closeBrowser, comes, countComes, cutOff, openPage, params, shot, startServer } from "./page.mjs";
 import { cpuProfile, push } from "./pprof.mjs";
 import { manySenders, sendersAt } from "./senders_answer.mjs";
 
@@ -97,7 +97,7 @@ test("from Targets and back: each state, the worst first, with cause and cure", 
 	assert.match(profiles, /^4\.8 k 8 \/ min$/);
 	assert.match(stored, /^\d+(\.\d)? s ago$/);
 	assert.deepEqual([of("10.9.0.1").cells[5], of("10.9.0.1").cells[6], of("10.1.0.9").cells[6]], ["never", "–", "–"]);
-	await counts(page.locator(".targets td.past"), 2, "errors of the past are no alarm");
+	await countComes(page.locator(".targets td.past"), 2, "errors of the past are no alarm");
 	await shot(page, "senders-light");
 	await page.locator("main").getByRole("link", { name: "Targets" }).click();
 	await page.waitForURL(/targets$/);
@@ -109,7 +109,7 @@ test("a job leads to its data, where there is any", async (t) => {
 	await arrived(page);
 	const link = page.locator(".sender-name", { hasText: "10.0.0.2" }).getByRole("link", { name: "shop" });
 	await link.waitFor();
-	await counts(page.locator(".sender-name a", { hasText: "proxy" }), 0, "nothing of it was stored");
+	await countComes(page.locator(".sender-name a", { hasText: "proxy" }), 0, "nothing of it was stored");
 	await link.click();
 	await page.waitForURL(/explore/);
 	assert.equal(params(page).query, 'cpu{job="shop"}');
@@ -186,12 +186,12 @@ test("10,000 senders: a page of them is drawn, all are searched", async (t) => {
 	const { page, problems } = await open(t, { answer: () => manySenders(NOW, 10_000) });
 	await arrived(page);
 	const drawn = page.locator(".targets tbody tr:not(.error-row)");
-	await counts(drawn, 50);
+	await countComes(drawn, 50);
 	await page.getByText("50 of 10,000 senders").waitFor();
 	await page.getByRole("button", { name: "Show 50 more" }).click();
-	await counts(drawn, 100);
+	await countComes(drawn, 100);
 	await page.getByLabel("Filter senders").fill("10.0.39.15 "); // the last one
-	await counts(drawn, 1);
+	await countComes(drawn, 1);
 	assert.deepEqual(problems, []);
 });
 

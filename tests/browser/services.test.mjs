@@ -5,7 +5,7 @@ import {
 	addressHas,
 	closeBrowser,
 	comes,
-	counts,
+	countComes,
 	fixedWindow,
 	flameReady,
 	FLEET as base,
@@ -129,7 +129,7 @@ test("cores are the mean rate of CPU time, and the sparkline is its steps", asyn
 			assert.deepEqual(points, m.values.map(([, v]) => Number(v)));
 			lines++;
 		}
-	await counts(page.locator(".fleet svg.spark"), lines);
+	await countComes(page.locator(".fleet svg.spark"), lines);
 	assert.deepEqual(problems, []);
 	await shot(page, "services");
 });

@@ -10,7 +10,7 @@ import {
 	api,
 	clickNode,
 	closeBrowser,
-	counts,
+	countComes,
 	cutOff,
 	drawn,
 	explore,
@@ -113,7 +113,7 @@ test("from the flame graph to the lines, and a dropped file beside them", async 
 	const all = await rows(page);
 	check(all);
 	assert.deepEqual(all.map((r) => r.text), linesOf(demoText("work.go")));
-	await counts(page.getByText("Another version?"), 0);
+	await countComes(page.getByText("Another version?"), 0);
 	// It begins at the costliest line of the function, whose code and costs are beside each other.
 	const most = all.filter((r) => r.own).sort((a, b) => b.cum - a.cum)[0];
 	const line = listing(page).getByRole("row").filter({ has: page.getByRole("rowheader", { name: String(most.line), exact: true }) });
@@ -241,7 +241,7 @@ test("code from a debuginfod server, a build of several, and a link to each line
 	await page.getByText("debuginfod: no debuginfod server has the file").waitFor();
 	await page.waitForFunction(() =>
 		document.querySelector(".source-file a")?.getAttribute("href") === "https://git.example/v1/shop/cart.c#L3");
-	await counts(page.getByText("Sum of 2 builds"), 0);
+	await countComes(page.getByText("Sum of 2 builds"), 0);
 	// Where a text is dropped, the server is not asked.
 	const { length } = debuginfod.asked;
 	await page.getByLabel("Source files", { exact: true }).setInputFiles({ name: "cart.c", mimeType: "text/plain", buffer: Buffer.from(CODE) });

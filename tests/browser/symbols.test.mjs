@@ -11,7 +11,7 @@ import {
 	clickNode,
 	closeBrowser,
 	comes,
-	counts,
+	countComes,
 	drawn,
 	flameReady,
 	nodePoint,
@@ -60,7 +60,7 @@ test("the table: what is without names comes first, and each state is said", asy
 	await rows(page).first().waitFor();
 	await comes(async () => (await shown(page)).slice(0, 3), ["c_fp", "libssl.so.3", "worker"]);
 	await comes(async () => (await shown(page)).slice(-3), ["db", "libc.so.6", "prometheus"]);
-	await counts(rows(page), binaries.length);
+	await countComes(rows(page), binaries.length);
 	const first = await rows(page).first().innerText();
 	assert.match(first, /^c_fp\s*\/usr\/bin\/\s+1e3e09b3d2c4…\s+Copy\s+1,234\s+unknown/);
 	assert.match(await rows(page).nth(2).innerText(), /failed\s+not an ELF file: HTML/);
@@ -139,7 +139,7 @@ test("a binary by keyboard: what is known, and what to do", async (t) => {
 	assert.ok((await details(page).innerText()).includes(`upload '/opt/it'\\''s here/worker' --server`));
 	await rows(page).filter({ hasText: "DWARF" }).click({ position: { x: 20, y: 10 } });
 	await details(page).getByRole("heading", { name: "db" }).waitFor();
-	await counts(details(page).getByText("What to do"), 0, "nothing is to do");
+	await countComes(details(page).getByText("What to do"), 0, "nothing is to do");
 	await details(page).getByRole("button", { name: "Close" }).click();
 	await details(page).waitFor({ state: "detached" });
 	assert.deepEqual(problems, []);
@@ -231,7 +231,7 @@ test("files are chosen, sent in turn, and followed until they have names", async
 	await page.getByRole("link", { name: "1e3e09b3d2c4…" }).click();
 	await addressHas(page, { filter: UPLOADED.id });
 	await page.getByRole("button", { name: "Clear the list" }).click();
-	await counts(uploadRows(page), 0);
+	await countComes(uploadRows(page), 0);
 	// The browser reports the refusal itself.
 	assert.deepEqual(problems.filter((p) => !/409/.test(p)), []);
 });
@@ -269,7 +269,7 @@ test("files are dropped anywhere; a busy server is asked again", async (t) => {
 	await page.locator(".drop.over").waitFor();
 	await drag(page, ["a.debug", "b.debug"]);
 	await uploadRows(page).first().getByText("Server busy: 10 uploads at once").waitFor();
-	await counts(page.locator(".drop.over"), 0);
+	await countComes(page.locator(".drop.over"), 0);
 	await uploadRows(page).nth(1).getByText("taken").or(uploadRows(page).nth(1).getByText("unknown")).first().waitFor();
 	assert.equal(n, 3);
 	assert.deepEqual(problems.filter((p) => !/429/.test(p)), []);
@@ -302,9 +302,9 @@ test("without uploads the page says which flag; without binaries, what belongs h
 	await page.getByText("Uploads are off: start the server with --web.enable-ingest.").waitFor();
 	await page.getByText("No binaries yet").waitFor();
 	assert.match(await page.getByRole("region", { name: "Totals" }).innerText(), /0 B\s+no limit/);
-	await counts(page.getByRole("button", { name: "Choose files" }), 0);
+	await countComes(page.getByRole("button", { name: "Choose files" }), 0);
 	assert.ok(await drag(page, ["a.debug"]), "a drop does not leave the page");
-	await counts(uploadRows(page), 0);
+	await countComes(uploadRows(page), 0);
 	assert.deepEqual(problems, []);
 });
 
@@ -321,7 +321,7 @@ test("the page is refreshed while a file is read, and an error leaves what was t
 	});
 	await rows(page).first().waitFor();
 	await page.getByRole("alert").getByText("too many requests").waitFor();
-	await counts(rows(page), binaries.length);
+	await countComes(rows(page), binaries.length);
 	await page.getByRole("alert").waitFor({ state: "detached" });
 	assert.ok(n >= 3);
 });
@@ -455,7 +455,7 @@ test("the menu by keyboard, the table and the sandwich of a frame without a name
 	await flameReady(page);
 	await shot(page, "unnamed-dark");
 	const marks = page.locator(".split-table .fn .hatch");
-	await counts(marks, 2);
+	await countComes(marks, 2);
 	await page.getByRole("img", { name: /Flame graph/ }).focus();
 	for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowLeft", "Shift+F10"]) await page.keyboard.press(key);
 	const menu = page.getByRole("menu", { name: "Actions on [c_fp+0x1f2e]" });

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { createServer as createTcp } from "node:net";
 import { gzipSync } from "node:zlib";
 import test, { after, before } from "node:test";
-import { api, closeBrowser, comes, counts, cutOff, HEAP_ALONE, openPage, shot, startServer } from "./page.mjs";
+import { api, closeBrowser, comes, countComes, cutOff, HEAP_ALONE, openPage, shot, startServer } from "./page.mjs";
 
 const profile = () =>
 	gzipSync(
@@ -144,11 +144,11 @@ test("the last hour of a process is the mean of its `up`", async (t) => {
 	const { page, problems } = await open(t);
 	const line = (job) => pool(page, job).locator("svg.uptime");
 	await line("half").waitFor();
-	await counts(line("half").locator("rect"), 30);
+	await countComes(line("half").locator("rect"), 30);
 	assert.ok((await line("half").locator("rect.part").count()) > 0, "half of its profiles");
 	await line("refused").waitFor();
 	assert.ok((await line("refused").locator("rect.down").count()) > 0);
-	await counts(line("refused").locator("rect.up, rect.part"), 0);
+	await countComes(line("refused").locator("rect.up, rect.part"), 0);
 	assert.match(await line("refused").locator("title").textContent(), /^up 0% of the last hour$/);
 	assert.deepEqual(problems, []);
 });
@@ -166,13 +166,13 @@ test("why a target is scraped: rule by rule", async (t) => {
 	await pool(page, "shop").getByRole("button", { name: "why" }).click();
 	const steps = page.locator(".targets .relabel li");
 	await steps.first().waitFor();
-	await counts(steps, 3);
+	await countComes(steps, 3);
 	assert.equal(await steps.nth(0).locator("code").innerText(), "source_labels: [__meta_zone], target_label: zone");
 	assert.equal(await steps.nth(0).locator(".chip.added").innerText(), "zoneeu");
 	assert.match(await steps.nth(1).innerText(), /no change/);
 	assert.equal(await steps.nth(2).locator(".chip.added").innerText(), "afterall");
 	const result = page.locator(".targets .relabel tr");
-	await counts(result, 1);
+	await countComes(result, 1);
 	assert.match(await result.innerText(), /memory\s+http:\/\/127\.0\.0\.1:1\/debug\/pprof\/allocs/);
 	await shot(page, "why");
 	assert.deepEqual(problems, []);
@@ -182,11 +182,11 @@ test("why a target was dropped", async (t) => {
 	const { page, problems } = await open(t);
 	const dropped = page.locator(".dropped > li");
 	await dropped.first().waitFor();
-	await counts(dropped, 1);
+	await countComes(dropped, 1);
 	await dropped.getByRole("button", { name: "why" }).click();
 	const steps = dropped.locator(".relabel li");
 	await steps.first().waitFor();
-	await counts(steps, 2);
+	await countComes(steps, 2);
 	assert.match(await steps.nth(1).innerText(), /regex: '\.\*:2', action: drop\s*dropped here/i);
 	assert.match(await dropped.locator(".relabel").innerText(), /1 more, not run/);
 	assert.match(await dropped.locator(".relabel tr").innerText(), /memory\s+dropped by rule 2/i);
@@ -243,7 +243,7 @@ test("a query node shows the shard of each process, how old the lists are, and w
 	await of.locator("tbody tr").nth(1).waitFor();
 	assert.deepEqual(await of.locator("thead th").last().innerText(), "Shard");
 	assert.deepEqual(await of.locator('td[data-title="Shard"]').allInnerTexts(), ["shard-0", "shard-1"]);
-	await counts(of.getByRole("button", { name: "profile now" }), 0);
+	await countComes(of.getByRole("button", { name: "profile now" }), 0);
 	assert.deepEqual(await page.locator(".notice.warning").allInnerTexts(), [missing]);
 	assert.match(
 		await page.locator(".page-bar").innerText(),

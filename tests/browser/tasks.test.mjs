@@ -11,7 +11,7 @@ import {
 	closeBrowser,
 	comes,
 	complete,
-	counts,
+	countComes,
 	drawn,
 	fleetApi,
 	params,
@@ -92,7 +92,7 @@ test("2. who calls it", async (t) => {
 	await v.click(verdict(v.page).getByRole("button", { name: REGRESSED, exact: true }));
 	const rows = v.page.getByRole("region", { name: "Callers", exact: true }).getByRole("row");
 	await rows.nth(1).waitFor();
-	await counts(rows, 2, "a head and one caller");
+	await countComes(rows, 2, "a head and one caller");
 	const [name, base, next, change] = await rows.nth(1).getByRole("gridcell").allInnerTexts();
 	assert.equal(name.replace(/\s/g, ""), CALLER);
 	const want = sidesOf(data, REGRESSED);

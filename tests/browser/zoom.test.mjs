@@ -6,7 +6,7 @@ import {
 	api,
 	clickNode,
 	closeBrowser,
-	counts,
+	countComes,
 	drawn,
 	explore,
 	fixedWindow,
@@ -229,7 +229,7 @@ test("one Group by for chart and graph: the legend has the colours of the lines"
 		want.map(([n, c]) => [n, text(c)]),
 	);
 	// The picker still knows the selector.
-	await counts(page.getByText("The query is an expression"), 0);
+	await countComes(page.getByText("The query is an expression"), 0);
 	// Totals and shares are the API's.
 	const { from, to } = params(page);
 	const data = await fleetApi("query", { query: `total(merge by (version) (${QUERY}))`, start: from, end: to });
