@@ -76,7 +76,7 @@ export async function openPage(t, url, { before, browser = "chromium", ...option
 		try {
 			return await wait(fn, arg, { polling: 50, ...options });
 		} catch (e) {
-			if (e.name === "TimeoutError") e.message += ` ${await stateOf(page)}`;
+			if (e.name === "TimeoutError") e.message += ` ${await pageState(page)}`;
 			throw e;
 		}
 	};
@@ -105,7 +105,7 @@ function openRequests(page) {
 }
 
 /** Where a page is, and what it shows: for the report of what never came. */
-async function stateOf(page) {
+async function pageState(page) {
 	const text = await page.evaluate(() => document.querySelector("main")?.innerText ?? document.body.innerText);
 	return `The page is ${page.url()} and says: ${text.replace(/\s+/g, " ").slice(0, 400)}`;
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { bucketCases } from './bucket_cases.mjs';
 import { S3, startCeph } from './ceph.mjs';
-import { ended, execFileSync, existsSync, join, root, scratch, start, until } from './lib.mjs';
+import { execFileSync, existsSync, join, programEnds, root, scratch, start, until } from './lib.mjs';
 import { storeCases } from './s3_cases.mjs';
 
 /** Writes numbered objects until stop() gives those that were acknowledged. */
@@ -110,7 +110,7 @@ test('The command starts a cluster, kills and starts parts of it, and stops it',
   execFileSync('node', [script, 'start', dir, 'rgw']);
   assert.equal((await s3.get('kept')).toString(), 'bytes');
   execFileSync('node', [script, 'stop', dir]);
-  assert.equal((await ended(run)).code, 0);
+  assert.equal((await programEnds(run)).code, 0);
   assert.deepEqual(processes(dir), []);
   assert.equal(existsSync(dir), false);
 });
@@ -142,7 +142,7 @@ test('Ctrl-C in a terminal reaches the command, which ends its daemons', async (
     return daemons.length >= 2 && daemons.every((pid) => group(pid) !== run.child.pid);
   });
   process.kill(-run.child.pid, 'SIGINT');
-  await ended(run);
+  await programEnds(run);
   assert.deepEqual(processes(dir), []);
   assert.equal(existsSync(dir), false);
 });
@@ -152,7 +152,7 @@ test('A command whose input ends stops its cluster', async (t) => {
   const run = start(t, 'node', [script, 'run', dir, '--while-stdin'], { stdio: ['pipe', 'pipe', 'pipe'] });
   await until('the monitor runs', 60, () => existsSync(join(dir, 'log/mon.out')));
   run.child.stdin.end();
-  await ended(run);
+  await programEnds(run);
   assert.deepEqual(processes(dir), []);
   assert.equal(existsSync(dir), false);
 });

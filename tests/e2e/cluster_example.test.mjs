@@ -5,7 +5,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { relative } from 'node:path';
 import { S3Fake } from '../s3_fake.mjs';
-import { api, build, ended, epitool, existsSync, finish, join, query, request, root, scratch, start, startServer, until } from './lib.mjs';
+import {
+  api, build, epitool, existsSync, finish, join, programEnds, query, request, root, scratch, start, startServer, until,
+} from './lib.mjs';
 
 const script = join(root, 'examples/cluster/run.mjs');
 const SHOPS = ['shop-0', 'shop-1', 'shop-2', 'shop-3', 'shop-4', 'shop-5'];
@@ -70,7 +72,7 @@ class Terminal {
   }
 
   async ends() {
-    await ended(this.run);
+    await programEnds(this.run);
     assert.match(this.run.out, /All have ended/, this.run.err);
     assert.deepEqual(processes(this.dir), []);
   }

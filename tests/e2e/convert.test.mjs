@@ -5,7 +5,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename } from 'node:path';
-import { api, ended, epitool, finish, join, request, root, scratch, startServer, writeFileSync } from './lib.mjs';
+import { api, epitool, finish, join, programEnds, request, root, scratch, startServer, writeFileSync } from './lib.mjs';
 
 const corpus = join(root, 'tests/e2e/corpus');
 const goldens = /\.(converted\.yml|notes|check)$/;
@@ -145,7 +145,7 @@ test('what the operator writes for pods loads as it is, with the flag', async (t
     .replace(/- job_name: serviceMonitor[^]*?(?=- job_name: podMonitor)/, '').replace(/rule_files:\n.*\n/, '').replace(/^alerting:[^]*/m, '')
     .replace(/ {2}kubernetes_sd_configs:\n(?: {2}- .*\n| {4}.*\n| {6}.*\n)*/, '  static_configs: [{targets: ["127.0.0.1:1"]}]\n');
   const refused = await startServer(t, { dir, config: pods, ready: false });
-  assert.equal((await ended(refused)).code, 2, refused.err);
+  assert.equal((await programEnds(refused)).code, 2, refused.err);
   assert.match(refused.err, /epimetheus\.yml:\d+:1: field storage not found in type config: .*; --config\.ignore-foreign skips the field"/);
   const server = await startServer(t, { dir, config: pods, args: ['--config.ignore-foreign', '--web.enable-lifecycle'] });
   assert.match(server.err, /level=warn component=main msg=configuration warning="\S+epimetheus\.yml:\d+:3: metrics_path is not used here: each/);

@@ -4,7 +4,8 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import {
-  ended, epitool, execFileSync, finish, join, request, scratch, start, startDemo, startServer, until, writeFileSync,
+  epitool, execFileSync, finish, join, programEnds, request, scratch, start, startDemo, startServer, until,
+  writeFileSync,
 } from './lib.mjs';
 
 const run = (t, ...args) => finish(t, epitool, args);
@@ -53,7 +54,7 @@ test('epitool: push, query, diff', async (t) => {
     const raw = join(dir, 'raw');
     writeFileSync(raw, execFileSync('gunzip', ['-c', one]));
     const child = start(t, 'sh', ['-c', `"$0" push "$1" -l run=3 -l job= --name wall --time now-1m - < "$2"`, epitool, at, raw]);
-    assert.equal((await ended(child)).code, 0, child.err);
+    assert.equal((await programEnds(child)).code, 0, child.err);
     assert.match(child.out, /^-: stored as wall at /);
     const refused = await run(t, 'push', at, '-l', 'job=bench', '-l', '__x=1', one);
     assert.equal(refused.code, 1);
@@ -277,18 +278,18 @@ test('epitool: on a terminal', async (t) => {
   const run = onTerminal(t, 30, [epitool, 'query', at, '1']);
   await until('it waits', 10, () => run.out.includes('waiting'));
   told.now();
-  await ended(run);
+  await programEnds(run);
   assert.equal(run.code, 0, run.out);
   // The line with the time is erased before the table, whose names are cut to fit.
   assert.match(run.out, /^\r\x1b\[Kwaiting for the answer: \d+\.\d s(\r\x1b\[Kwaiting for the answer: \d+\.\d s)*\r\x1b\[K *value  function\r\n/);
   assert.ok(run.out.endsWith(`2kB  …${name.slice(-22)}\r\n`), run.out);
   const binary = onTerminal(t, 80, [epitool, 'query', at, '--format=pprof', '1']);
-  assert.equal((await ended(binary)).code, 2);
+  assert.equal((await programEnds(binary)).code, 2);
   assert.match(binary.out, /^epitool: error: pprof is binary: name a file with --output\r\n/);
   const stopped = onTerminal(t, 80, [epitool, 'query', at, '--explain', '1']);
   await until('it waits', 10, () => stopped.out.includes('waiting'));
   stopped.child.stdin.write('\x03');
-  assert.equal((await ended(stopped)).code, 130);
+  assert.equal((await programEnds(stopped)).code, 130);
   assert.match(stopped.out, /\r\x1b\[Kepitool: error: canceled\r\n$/);
 });
 

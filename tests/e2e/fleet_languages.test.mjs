@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { cpuProfile, levelProfile } from '../browser/pprof.mjs';
 import {
-  api, ended, execFileSync, join, query, request, root, scratch, settled, start, startDemo, startServer, until,
+  api, execFileSync, join, programEnds, query, request, root, scratch, settled, start, startDemo, startServer, until,
   writeFileSync,
 } from './lib.mjs';
 import { recorded } from './otlp_requests.mjs';
@@ -147,7 +147,7 @@ async function runSdk(t, server, job, part, command, env, profilesOf) {
     return await hasRun(server, job) && Number(memory[0]?.value[1]) > 0;
   });
   run.child.stdin.end();
-  await ended(run);
+  await programEnds(run);
   assert.equal(run.code, 0, run.err);
   for (const { path, status, answer } of between.seen) assert.equal(status, 200, `${path}: ${answer}`);
   return between.seen.flatMap(profilesOf);

@@ -90,7 +90,7 @@ export function start(t, program, args, options = {}) {
 }
 
 /** Waits for the end of a program. It is killed if it hangs, after `seconds` or more. */
-export async function ended(run, seconds = 60) {
+export async function programEnds(run, seconds = 60) {
   const timer = setTimeout(() => {
     run.err += '\nkilled, since it did not end';
     run.child.kill('SIGKILL');
@@ -100,8 +100,8 @@ export async function ended(run, seconds = 60) {
   return run;
 }
 
-/** Runs a program to its end, or as long as ended() has it. */
-export const finish = (t, program, args, seconds = 60, options = {}) => ended(start(t, program, args, options), seconds);
+/** Runs a program to its end, or as long as programEnds() has it. */
+export const finish = (t, program, args, seconds = 60, options = {}) => programEnds(start(t, program, args, options), seconds);
 
 /** The long flags that what a program's --help printed lists, in order; `[no-]NAME` where --no-NAME is one too. */
 export const helpFlags = (help) => [...help.matchAll(/^  (?:-\w, |    )--((?:\[no-\])?[a-z][a-z0-9._-]*)/gm)].map((m) => m[1]);

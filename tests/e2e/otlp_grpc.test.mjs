@@ -2,7 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { ended, execFileSync, join, query, request, scratch, sleep, startServer, writeFileSync } from './lib.mjs';
+import { execFileSync, join, programEnds, query, request, scratch, sleep, startServer, writeFileSync } from './lib.mjs';
 import { call, connect, grpcPort, recorded } from './otlp_requests.mjs';
 
 const FILES = ['p2-standalone-99hz-steady', 'p4-standalone-20hz-tiny', 'p5-collector-49hz'];
@@ -91,7 +91,7 @@ const pods = new Set(got.result.map((r) => r.metric.pod));
 test('the port needs --web.enable-ingest', async (t) => {
   const dir = scratch(t);
   const run = await startServer(t, { dir, config, args: [GRPC[1]], ready: false });
-  await ended(run);
+  await programEnds(run);
   assert.equal(run.code, 2);
   assert.match(run.err, /--web\.otlp-grpc-listen-address needs --web\.enable-ingest/);
 });

@@ -3,7 +3,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { S3Fake } from '../s3_fake.mjs';
-import { ended, scratch, sleep, startDemo, startServer, targets, until } from './lib.mjs';
+import { programEnds, scratch, sleep, startDemo, startServer, targets, until } from './lib.mjs';
 import { collect, config, share } from './pairs.mjs';
 import { bucketSection } from './shards.mjs';
 
@@ -61,7 +61,7 @@ async function activeAndStandby(t) {
 
   // What starts it again, a supervisor or Kubernetes, does so until the name is free.
   const refused = await begin(1, false);
-  await ended(refused);
+  await programEnds(refused);
   assert.equal(refused.code, 1);
   assert.match(refused.err, /shard shop is in use by /);
   assert.ok(!(await seesOthers(active)), 'the standby asked for no profile');

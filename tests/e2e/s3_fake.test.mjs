@@ -1,7 +1,7 @@
 // The fake store does what Ceph does (s3_cases.mjs), and fails as it is told.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { ended, join, request, root, start, until } from './lib.mjs';
+import { join, programEnds, request, root, start, until } from './lib.mjs';
 import { S3, texts } from '../s3_client.mjs';
 import { S3Fake } from '../s3_fake.mjs';
 import { encode, signature, canonicalRequest, sha256 } from '../s3_sign.mjs';
@@ -171,5 +171,5 @@ test('The program tells its addresses and ends with its input', async (t) => {
   await new S3(store).put('a', 'x');
   assert.equal((await teller(store.control)('GET', '/requests')).length, 1);
   run.child.stdin.end();
-  assert.equal((await ended(run)).code, 0);
+  assert.equal((await programEnds(run)).code, 0);
 });

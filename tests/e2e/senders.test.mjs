@@ -4,7 +4,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { cpuProfile } from '../browser/pprof.mjs';
-import { api, ended, execFileSync, join, query, request, root, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
+import { api, execFileSync, join, programEnds, query, request, root, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
 import { standBetween } from './senders/between.mjs';
 import { inflated } from './senders/pprof.mjs';
 import { forms, parts, pprofCosts, pushed } from './senders/requests.mjs';
@@ -131,7 +131,7 @@ for (const sender of senders) {
     });
     for (const run of runs) run.child.stdin.end();
     for (const run of runs) {
-      await ended(run);
+      await programEnds(run);
       assert.equal(run.code, 0, run.err);
     }
 

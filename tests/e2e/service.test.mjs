@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import {
-  api, build, ended, epimetheus, epitool, execFileSync, finish, join, query, request, root, scratch, start, startServer,
-  targets, until, writeFileSync,
+  api, build, epimetheus, epitool, execFileSync, finish, join, programEnds, query, request, root, scratch, start,
+  startServer, targets, until, writeFileSync,
 } from './lib.mjs';
 import { PROGRAM_MB } from '../bench/targets.mjs';
 
@@ -150,7 +150,7 @@ test('quit over HTTP, and a prefix', async (t) => {
   assert.equal((await request(`${server.url}/epi`)).headers.location, '/epi/');
   assert.match((await request(`${server.url}/epi/`)).body.toString(), /<base href="\/epi\/">/);
   assert.equal((await request(`${server.url}/epi/-/quit`, { method: 'POST' })).status, 200);
-  assert.equal((await ended(server)).code, 0);
+  assert.equal((await programEnds(server)).code, 0);
 });
 
 test('it runs in an empty directory tree', async (t) => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { S3 } from '../s3_client.mjs';
 import { S3Fake } from '../s3_fake.mjs';
-import { ended, epitool, finish, freePort, join, query, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
+import { epitool, finish, freePort, join, programEnds, query, request, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
 import { call, connect, grpcPort, recorded } from './otlp_requests.mjs';
 import { bucketSection, Cluster, profile, Pusher, stored, sums, UNSENT } from './shards.mjs';
 
@@ -165,7 +165,7 @@ test('what an owner acknowledged that was paused for longer than its lease is an
   await until('the spare acknowledges', 60, () => sender.acknowledged.some((one) => one.by === spare));
   active.child.kill('SIGCONT');
   const woken = Date.now();
-  await ended(active);
+  await programEnds(active);
   assert.equal(active.code, 1);
   assert.match(active.err, /another server took our name: this one ends" shard=shard-0/);
   await published(s3, 'shard-0', Date.now() / 1000);

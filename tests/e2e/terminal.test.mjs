@@ -2,7 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import {
-  ended, epimetheus, epitool, execFileSync, finish, helpFlags, join, request, scratch, start, startServer, until,
+  epimetheus, epitool, execFileSync, finish, helpFlags, join, programEnds, request, scratch, start, startServer, until,
   writeFileSync,
 } from './lib.mjs';
 
@@ -147,7 +147,7 @@ test('epitool top', async (t) => {
     assert.equal((await run(t, 'top', ...args)).code, 2, args.join(' '));
   // Only a terminal is cleared.
   const shown = start(t, 'script', ['-qefc', `'${epitool}' top --watch=100ms --count=2 '${two}'`, '/dev/null'], { stdio: ['pipe', 'pipe', 'pipe'] });
-  await ended(shown);
+  await programEnds(shown);
   assert.equal(shown.code, 0, shown.out);
   assert.equal(shown.out.split('\x1b[H\x1b[2J').length, 3);
 });
@@ -184,7 +184,7 @@ test('epitool flame: printed once', async (t) => {
   assert.match(wide.out, new RegExp(`\\n {70}\\|main\\.parsePrices\\n {70}\\|runtime\\.memmove\\n$`));
   assert.equal((await run(t, 'flame', '--width=5', one)).code, 2);
   const colored = onTerminal(t, 60, 20, [epitool, 'flame', '--print', one]);
-  await ended(colored);
+  await programEnds(colored);
   assert.equal(colored.code, 0);
   assert.match(colored.out, /\x1b\[48;5;\d+m\x1b\[38;5;16mmain\.serve +\x1b\[0m /);
   assert.ok(!colored.out.includes('\x1b[?1049h'));
@@ -210,7 +210,7 @@ test('epitool flame: on a terminal', async (t) => {
   type('\x1b'); // alone: out of the search
   await until('nothing is searched for', 10, () => !r.out.slice(r.out.lastIndexOf('\x1b[2J')).includes('found'));
   type('q');
-  assert.equal((await ended(r)).code, 0);
+  assert.equal((await programEnds(r)).code, 0);
   assertRestored(r);
 });
 
@@ -219,13 +219,13 @@ test('epitool flame: a signal gives the terminal back', async (t) => {
   const typed = onTerminal(t, 60, 12, [epitool, 'flame', one]);
   await until('it is drawn', 10, () => typed.out.includes('main.serve'));
   typed.child.stdin.write('\x03');
-  assert.equal((await ended(typed)).code, 130);
+  assert.equal((await programEnds(typed)).code, 130);
   assertRestored(typed);
   for (const [signal, code] of [['TERM', 143], ['HUP', 129], ['QUIT', 131]]) {
     const r = onTerminal(t, 60, 12, ['sh', '-c', `echo pid=$$; exec "${epitool}" flame "${one}"`]);
     await until('it is drawn', 10, () => r.out.includes('main.serve'));
     process.kill(Number(r.out.match(/pid=(\d+)/)[1]), `SIG${signal}`);
-    assert.equal((await ended(r)).code, code, signal);
+    assert.equal((await programEnds(r)).code, code, signal);
     assertRestored(r);
   }
 });

@@ -19,7 +19,8 @@ enum db_change {
 	DB_WINDOW_DELETED,
 };
 
-/* Is told of changes when they are durable, while queriers begin to see them. */
+/* A listener of changes. The database calls it once a change is durable, while queriers begin to
+ * see the change. */
 struct db_published {
 	/* block NULL: the window that begins at window_ns. Locks of the database are held: it must
 	 * neither wait nor call the database. */
@@ -53,11 +54,11 @@ struct db_options {
 	bool follower; /* windows come from segments (tsdb/head/follow.h); dir is a cache, without a
 					  lock, emptied when it is opened; implies read_only */
 	struct range_source *remote; /* where blocks in a bucket are read; NULL: there are none */
-	const struct db_published *published; /* NULL: nobody is told. Outlives the database */
+	const struct db_published *published; /* NULL: no listener. It outlives the database */
 	bool no_compaction; /* closed windows stay in the head: for tests */
 	bool read_only; /* no lock, no writes: for epitool */
-	/* Is told of each damaged file that db_open can do without, because a copy or other files have
-	 * the same data. NULL: nobody is told. */
+	/* db_open calls it for each damaged file that it does not need, because a copy or other files
+	 * have the same data. NULL: db_open calls nothing. */
 	void (*passed_over)(void *ctx, const struct err *why);
 	void *passed_over_ctx;
 	const struct store_ops

@@ -232,8 +232,8 @@ static bool cluster_has_shards(const struct cluster *c)
 }
 
 /*
- * Shards may be missing that came after the last list. A list that failed is told at once, a list
- * that is late after two polls and a second, as with a known shard. The lock is held.
+ * Warns that newer shards may be missing. If listing fails, it warns at once. If the list is old,
+ * it warns after two polls and a second, as for a known shard. The caller holds the lock.
  */
 static void cluster_tell_list(const struct cluster *c, db_warn_fn warn, void *to)
 {

@@ -244,8 +244,8 @@ static enum err_code sum_names_naming_add_pages(struct sum_names_naming *s, stru
 
 /* ---- all ---- */
 
-/* Checks that each name stands for one function. It does not if functions of one name are shown
- * differently. */
+/* Checks that each name means one function. Functions that share a name but are shown differently
+ * make the sums unusable. */
 static enum err_code sum_names_naming_check(struct sum_names_naming *s,
 	const struct rollup_function *names, const uint32_t *functions, size_t n, struct err *err)
 {

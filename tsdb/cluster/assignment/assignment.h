@@ -10,8 +10,8 @@
  * that goes gives its own to all; nothing else moves. It is the same on every machine and in every
  * version of the program.
  *
- * Version 0 stands for servers that run with a fixed total and follow no version. If `total` is
- * known they share the keys by hash_owner (base/map.h), each with the ordinal at the end of its
+ * Version 0 means that servers run with a fixed total and follow no version. If they know `total`,
+ * they share the keys by hash_owner (base/map.h). Each server has the ordinal at the end of its
  * name.
  *
  * The text is one JSON object on one line; its last member is the checksum of what is before it, as

@@ -238,7 +238,7 @@ async function fetched(path: string, init: RequestInit): Promise<Response> {
 	}
 }
 
-async function answered<T>(path: string, init: RequestInit): Promise<Answer<T>> {
+async function requestEnvelope<T>(path: string, init: RequestInit): Promise<Answer<T>> {
 	const began = performance.now();
 	const response = await fetched(path, init);
 	let text: string;
@@ -282,7 +282,7 @@ async function answered<T>(path: string, init: RequestInit): Promise<Answer<T>> 
 /** An answer in the API's envelope; not while the pointer is pressed, since what is shown may move. */
 export async function request<T>(path: string, init: RequestInit): Promise<Answer<T>> {
 	try {
-		return await answered(path, init);
+		return await requestEnvelope(path, init);
 	} finally {
 		await released();
 	}

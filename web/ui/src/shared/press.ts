@@ -4,11 +4,11 @@
 let pressed = false;
 let waiting: (() => void)[] = [];
 
-function press(e: PointerEvent) {
+function pressBegins(e: PointerEvent) {
 	if (e.button === 0) pressed = true;
 }
 
-function release() {
+function pressEnds() {
 	pressed = false;
 	const due = waiting;
 	waiting = [];
@@ -19,17 +19,17 @@ function release() {
 }
 
 /** Another window, or a menu of the system, may have seen the release. */
-function move(e: PointerEvent) {
-	if (pressed && e.buttons === 0) release();
+function pressMoves(e: PointerEvent) {
+	if (pressed && e.buttons === 0) pressEnds();
 }
 
 /** Listens to the presses of `on`, once for a page. */
 export function watchPresses(on: EventTarget) {
 	const capture = { capture: true };
-	on.addEventListener("pointerdown", (e) => press(e as PointerEvent), capture);
-	on.addEventListener("pointermove", (e) => move(e as PointerEvent), capture);
-	on.addEventListener("pointerup", release, capture);
-	on.addEventListener("pointercancel", release, capture);
+	on.addEventListener("pointerdown", (e) => pressBegins(e as PointerEvent), capture);
+	on.addEventListener("pointermove", (e) => pressMoves(e as PointerEvent), capture);
+	on.addEventListener("pointerup", pressEnds, capture);
+	on.addEventListener("pointercancel", pressEnds, capture);
 }
 
 /** Ends at once, or after the release if the pointer is pressed. */
