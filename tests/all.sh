@@ -2,7 +2,7 @@
 # Runs stages (targets of the Makefile) in lanes: all.sh STAGE... [-- STAGE...] [+ STAGE...]. The stages of a lane run one
 # after the other, also after a failure; lanes run at the same time. Where there are two, the second has the processors first:
 # its tests mostly wait, and the first computes in the meantime. What is behind a "+" begins when all before it has ended. Then the closing lines "N passed, N failed, N skipped" are added up; a stage without one
-# has failed. What failed is shown at the end.
+# has failed. What failed is shown at the end, with the first lines of why.
 #   LOAD=N          beside N busy loops; all lanes are then equal, and what ends things that hang waits longer
 #   STAGE_TIMEOUT   seconds, against a stage that never ends; a slow machine is no reason to end one
 set -u
@@ -95,10 +95,10 @@ for stage in "${stages[@]}"; do
 	echo "----"
 	named=0
 	while IFS= read -r name; do
-		failures+=("$stage: $name")
+		[[ $name = ' '* ]] || name="$stage: $name"
+		failures+=("$name")
 		named=1
-	done < <(grep -E '^FAIL |^ *(✖|not ok) ' "$log" | grep -v '✖ failing tests:' | sed 's/^ *//' |
-		awk '!seen[$0]++' | head -n 20)
+	done < <(awk -f tests/failures.awk "$log")
 	[ "$named" = 1 ] || failures+=("$stage: $line")
 done
 if [ ${#failures[@]} != 0 ]; then

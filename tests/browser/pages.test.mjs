@@ -542,9 +542,9 @@ test("status: the build, and the libraries that are linked", async (t) => {
 });
 
 test("TSDB: what is stored and kept, and which labels make the series", async (t) => {
-	const counts = async () =>
+	const labelCounts = async () =>
 		Object.fromEntries((await api(server.base, "label_counts")).map((c) => [c.name, c.values]));
-	const before = await countComes();
+	const before = await labelCounts();
 	const { page, problems } = await openPage(t, `${server.base}tsdb-status`);
 	const value = (name) =>
 		page.locator("tr", { has: page.getByRole("rowheader", { name, exact: true }) }).locator("td");
@@ -556,7 +556,7 @@ test("TSDB: what is stored and kept, and which labels make the series", async (t
 	assert.equal(await value("Retention time").innerText(), flags["storage.tsdb.retention.time"]);
 	assert.equal(await value("Retention size").innerText(), "no limit");
 	// Scrapes go on while the test reads, so the second count may be larger.
-	const after = await countComes();
+	const after = await labelCounts();
 	const rows = page.locator(".counts", { hasText: "Labels with the most values" }).locator("tbody tr");
 	assert.ok((await rows.count()) > 2);
 	for (const text of await rows.allInnerTexts()) {

@@ -25,7 +25,8 @@ export function sleep(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-const HANGS_S = 600;
+/** Seconds after which a thing that does not come is said to hang. */
+export const HANGS_S = 600;
 
 /**
  * Calls fn until it returns something true. `seconds` is enough on an idle machine. On a busy one it may take much longer;

@@ -106,7 +106,7 @@ class Sender {
 
   begin() {
     this.loop = (async () => {
-      while (!this.stopped) {
+      while (!this.ending && !this.stopped) {
         await this.push();
         await sleep(20);
       }
@@ -134,7 +134,7 @@ class Sender {
   }
 
   async stop() {
-    this.stopped = true;
+    this.ending = true;
     await this.loop;
     return this.acknowledged;
   }
