@@ -104,8 +104,8 @@ export class Cluster {
 
 /**
  * Pushes profiles to one shard, one after the other, and notes what was acknowledged. A profile that was not acknowledged is
- * sent again until it is: the same series, time and bytes are stored once. So the last one before stop() too: a shard
- * that lost its lease while it stored a profile refuses it, and has it all the same. `stopped` ends it without that.
+ * sent again until it is: the same series, time and bytes are stored once. stop() waits for that too, since a shard that loses
+ * its lease while it stores a profile refuses the push and has the profile. Who sets `stopped` gives up at once.
  */
 export class Pusher {
   constructor(server, { job = 'calls', pods = 4, seed = 1 } = {}) {

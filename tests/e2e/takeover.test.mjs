@@ -99,18 +99,10 @@ test('two servers with a disk each take turns: all that was put is answered, by 
 });
 
 /** Pushes a profile to one server after the other until one of them acknowledges it; each is a series of its own. */
-class Sender {
+class Sender extends Pusher {
   constructor(servers) {
-    Object.assign(this, { servers, acknowledged: [], n: 0 });
-  }
-
-  begin() {
-    this.loop = (async () => {
-      while (!this.ending && !this.stopped) {
-        await this.push();
-        await sleep(20);
-      }
-    })();
+    super();
+    this.servers = servers;
   }
 
   async push() {
@@ -132,12 +124,6 @@ class Sender {
       await sleep(20);
     }
   }
-
-  async stop() {
-    this.ending = true;
-    await this.loop;
-    return this.acknowledged;
-  }
 }
 
 /** Times of losses that an answer warns of, in ms. */
@@ -155,7 +141,7 @@ test('what an owner acknowledged that was paused for longer than its lease is an
   const spare = { url: undefined };
   const sender = new Sender([active, spare]);
   t.after(() => { sender.stopped = true; });
-  sender.begin();
+  sender.begin(20);
   await until('the active one acknowledges', 60, () => sender.acknowledged.length >= 20);
   await published(s3, 'shard-0', Date.now() / 1000);
   active.child.kill('SIGSTOP');
@@ -178,7 +164,6 @@ test('what an owner acknowledged that was paused for longer than its lease is an
     const params = new URLSearchParams({ query: 'total(merge by (pod) (process_cpu:samples{job="calls"}))', start: list[0].at / 1000 - 60, end: Date.now() / 1000 + 60 });
     return JSON.parse((await request(`${server.url}/api/v1/query?${params}`)).body);
   };
-  const of = (by) => list.filter((one) => one.by === by);
   // A query node that just started has yet to read what is not in a block, and its answers say so.
   for (const server of [next, cluster.get('query-0')])
     await until('the answer has or names all', 60, async () => {
@@ -190,7 +175,7 @@ test('what an owner acknowledged that was paused for longer than its lease is an
       const named = (one) => losses.some(([from, to]) => from < one.at && one.at <= to);
       const wrong = list.filter((one) => (has.has(one.pod) ? has.get(one.pod) !== one.value : !named(one)));
       assert.deepEqual(wrong.map(({ pod, at, value }) => [pod, at, value, has.get(pod)]), [], `${list.length} acknowledged, ${has.size} answered`);
-      assert.deepEqual(of(spare).filter((one) => !has.has(one.pod)), [], 'what the spare acknowledged');
+      assert.deepEqual(list.filter((one) => one.by === spare && !has.has(one.pod)), [], 'what the spare acknowledged');
       return true;
     });
 });
