@@ -102,6 +102,21 @@ test("the search finds the first chapter by its title and opens it, behind a pre
 	assert.deepEqual(problems, []);
 });
 
+test("a section of other pages opens in the list; without scripts it leads to the first page", async (t) => {
+	const scripted = await openPage(t, `${fixture.base}start/install.html`);
+	const list = scripted.page.locator("#chapters");
+	await list.getByText("Operate", { exact: true }).click();
+	await list.getByRole("link", { name: "Limits", exact: true }).click();
+	await scripted.page.waitForURL(/operate\/limits\.html$/);
+	assert.equal(await list.locator("[aria-current=page]").innerText(), "Limits");
+	assert.deepEqual(scripted.problems, []);
+	const plain = await openPage(t, `${fixture.base}start/install.html`, { javaScriptEnabled: false });
+	await plain.page.locator("#chapters").getByRole("link", { name: "Operate", exact: true }).click();
+	await plain.page.waitForURL(/index\.html#operate$/);
+	await plain.page.locator("dl.chapters").getByRole("link", { name: "Limits", exact: true }).click();
+	await plain.page.waitForURL(/operate\/limits\.html$/);
+});
+
 test("keys of the search: arrows choose, Escape closes and clears, no hit says so", async (t) => {
 	const asked = [];
 	const { page, problems } = await openPage(t, `${fixture.base}operate/limits.html`, {

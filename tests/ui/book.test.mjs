@@ -50,11 +50,13 @@ test("the fixture is built: pages, list, contents, turns, parts", (t) => {
 		'<div class="file">epimetheus.yml</div>',
 		'<code class="sh">echo &quot;a &amp; b&quot; &lt;in &gt;out\n</code>',
 		'<li><a href="../start/install.html" aria-current="page">Install the server</a></li>',
+		'<a class="section" href="../index.html#operate">Operate</a>',
 		'<li class="level3"><a href="#files-name">Files: name</a></li>',
 		'<a class="after" href="../start/language.html"><span>Next</span> The query language</a>',
 	])
 		assert.ok(page.includes(has), `${has}\n${page}`);
 	assert.ok(!page.includes('class="before"'), "nothing is before the first chapter");
+	assert.ok(read("site/index.html").includes('<h2 id="operate">Operate</h2>'), "a section has its place on the first page");
 	const limits = read("site/operate/limits.html");
 	assert.ok(limits.includes('<h2 id="memory-in-use">Memory in use</h2>'), "the part is in its place");
 	assert.ok(limits.includes('<a id="query-memory"></a>an anchor'));

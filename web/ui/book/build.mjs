@@ -17,13 +17,19 @@ import { readBook } from "./read.mjs";
 const here = dirname(fileURLToPath(import.meta.url));
 const GZ_TOTAL_MAX = 1 << 20; // all of it, pictures too, lives in the binary
 
-async function bundleBook() {
+/** The style, and the script, which knows all sections. */
+async function bundleBook(book) {
+	const sections = book.sections.map((s) => ({
+		title: s.title,
+		chapters: s.chapters.map((c) => ({ title: c.title, url: pageOf(c) })),
+	}));
 	const out = await esbuild.build({
 		absWorkingDir: here,
 		entryPoints: ["script.ts", "style.css"],
 		outdir: "out",
 		bundle: true,
 		minify: true,
+		define: { BOOK_SECTIONS: JSON.stringify(sections) },
 		write: false,
 		format: "iife",
 		target: ["es2020"],
@@ -36,7 +42,7 @@ async function bundleBook() {
 
 /** The files of the book, as assets. */
 async function bookAssets(book, pictures) {
-	const { script, style } = await bundleBook();
+	const { script, style } = await bundleBook(book);
 	const index = Buffer.from(searchIndex(book));
 	const icon = readFileSync(join(here, "../src/favicon.svg"));
 	const files = {

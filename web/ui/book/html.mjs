@@ -1,6 +1,6 @@
 // The pages of the book as HTML. All links are relative, so the book works below any prefix and from files.
 import { pageOf } from "./check.mjs";
-import { markdown } from "./read.mjs";
+import { anchorOf, markdown } from "./read.mjs";
 
 const NAMES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 export const escapeHtml = (text) => text.replace(/[&<>"]/g, (c) => NAMES[c]);
@@ -53,15 +53,21 @@ rules.image = (tokens, i, ...rest) => {
 	return image(tokens, i, ...rest);
 };
 
+/**
+ * The sections, with the chapters of the current one. The others lead to the first page, and the script puts their
+ * chapters there: all chapters in each page were an eighth of the book.
+ */
 function chapterList(book, current, root) {
 	return book.sections
 		.map((s) => {
-			const open = s.chapters.includes(current) ? " open" : "";
+			const title = escapeHtml(s.title);
+			if (!s.chapters.includes(current))
+				return `<a class="section" href="${root}index.html#${escapeHtml(anchorOf(s.title))}">${title}</a>`;
 			const links = s.chapters.map((c) => {
 				const here = c === current ? ' aria-current="page"' : "";
 				return `<li><a href="${root}${pageOf(c)}"${here}>${escapeHtml(c.title)}</a></li>`;
 			});
-			return `<details${open}><summary>${escapeHtml(s.title)}</summary><ul>\n${links.join("\n")}\n</ul></details>`;
+			return `<details open><summary>${title}</summary><ul>\n${links.join("\n")}\n</ul></details>`;
 		})
 		.join("\n");
 }
@@ -145,7 +151,7 @@ export function firstPage(book, files) {
 		const chapters = s.chapters.map(
 			(c) => `<dt><a href="${pageOf(c)}">${escapeHtml(c.title)}</a></dt><dd>${escapeHtml(c.lead)}</dd>`,
 		);
-		return `<h2>${escapeHtml(s.title)}</h2>\n<dl class="chapters">\n${chapters.join("\n")}\n</dl>\n`;
+		return `<h2 id="${escapeHtml(anchorOf(s.title))}">${escapeHtml(s.title)}</h2>\n<dl class="chapters">\n${chapters.join("\n")}\n</dl>\n`;
 	});
 	const main = `<h1>Epimetheus</h1>\n<p>${ABOUT}</p>\n${sections.join("")}`;
 	return layout({ book, chapter: null, title: "Docs", description: ABOUT, root: "", main, files });

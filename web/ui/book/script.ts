@@ -2,6 +2,9 @@
 // page is drawn, so that a chosen theme does not flash.
 import { type BookChapter, type Found, type Piece, prepareIndex, searchBook } from "./search";
 
+/** All sections, by the build; html.mjs puts the same ones into the pages. */
+declare const BOOK_SECTIONS: { title: string; chapters: { title: string; url: string }[] }[];
+
 const { root = "", index = "" } = document.currentScript?.dataset ?? {};
 
 /* ---- the theme: the page of the server keeps its choice under the same key ---- */
@@ -67,6 +70,20 @@ function addCopyButtons(): void {
 			);
 		});
 		code.append(button);
+	}
+}
+
+/** Sections that are not this page's are links without the script; here they open where they are. */
+function fillSections(): void {
+	for (const link of document.querySelectorAll<HTMLElement>("#chapters > .section")) {
+		const section = BOOK_SECTIONS.find((s) => s.title === link.textContent);
+		if (!section) continue;
+		const chapters = section.chapters.map((c) => {
+			const a = element("a", "", c.title);
+			a.setAttribute("href", root + c.url);
+			return element("li", "", a);
+		});
+		link.replaceWith(element("details", "", element("summary", "", section.title), element("ul", "", ...chapters)));
 	}
 }
 
@@ -189,6 +206,7 @@ document.addEventListener("DOMContentLoaded", () => {
 	theme?.addEventListener("click", toggleBookTheme);
 	if (theme) theme.hidden = false;
 	showTheme();
+	fillSections();
 	foldChapters();
 	addCopyButtons();
 	if (box && input && list) installSearch(box, input, list);
