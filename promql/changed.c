@@ -35,6 +35,7 @@ struct changed_comparison {
 	const struct expr *call;
 	struct eval slice; /* reads one slice in an arena of its own */
 	struct arena arena; /* of it */
+	struct infos dropped; /* on single slices */
 	struct frames *frames;
 	struct observations side[2];
 	int64_t slice_ns;
@@ -57,7 +58,7 @@ static void changed_comparison_find_slices(struct changed_comparison *c, const s
 		const struct expr *arg = expr_strip(e->call.args[k]);
 		int64_t width = arg->selector.window_ns;
 
-		c->side[k].window = selector_window(c->ev, &arg->selector, c->ev->t_ns);
+		c->side[k].window = selector_window(&c->ev->times, &arg->selector, c->ev->work.t_ns);
 		shortest = width < shortest ? width : shortest;
 		longest = width > longest ? width : longest;
 	}
@@ -88,12 +89,12 @@ static enum err_code changed_comparison_find_series(
 	*out = map_find(&c->map, hash, changed_series_eq, c, &metric);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	if (!arena_array_room(c->ev->arena, &c->series, c->series_n, 1, &c->series_cap))
-		return eval_nomem(c->ev, err);
+	if (!arena_array_room(c->ev->work.arena, &c->series, c->series_n, 1, &c->series_cap))
+		return work_nomem(&c->ev->work, err);
 	at = &c->series[c->series_n];
-	*at = labels_dup(c->ev->arena, metric); /* the slice's arena goes */
+	*at = labels_dup(c->ev->work.arena, metric); /* the slice's arena goes */
 	if ((metric.n > 0 && !at->v) || !map_add(&c->map, hash, c->series_n))
-		return eval_nomem(c->ev, err);
+		return work_nomem(&c->ev->work, err);
 	*out = c->series_n++;
 	return ERR_OK;
 }
@@ -124,15 +125,15 @@ static enum err_code changed_comparison_add_observation(struct changed_compariso
 
 	if (p->total <= 0)
 		return ERR_OK;
-	if (!arena_array_room(c->ev->arena, &o->v, o->n, 1, &o->cap))
-		return eval_nomem(c->ev, err);
+	if (!arena_array_room(c->ev->work.arena, &o->v, o->n, 1, &o->cap))
+		return work_nomem(&c->ev->work, err);
 	at = &o->v[o->n];
 	*at = (struct change_observation){ .slice = slice, .total = (double)p->total };
 	if ((rc = changed_comparison_find_series(c, p->metric, &at->series, err)) ||
 		(rc = frames_sum(c->frames, p, false, &sums, err)))
 		return rc;
-	if (!(cells = arena_alloc_raw(c->ev->arena, sums.n + 1, sizeof(*cells))))
-		return eval_nomem(c->ev, err);
+	if (!(cells = arena_alloc_raw(c->ev->work.arena, sums.n + 1, sizeof(*cells))))
+		return work_nomem(&c->ev->work, err);
 	at->cells = cells;
 	for (size_t i = 0; i < sums.n; i++) {
 		uint32_t f = sums.groups[i];
@@ -164,8 +165,9 @@ static enum err_code changed_comparison_read_slices(struct changed_comparison *c
 		if (s.window.min_ns < o->window.min_ns)
 			s.window.min_ns = o->window.min_ns;
 		v = (struct value){ .type = VALUE_PROFILES };
-		if ((rc = eval_check(&c->slice, err)) || (rc = gather_selection(&c->slice, &s, &v, err)) ||
-			(rc = profiles_round(&c->slice, &v, err)))
+		if ((rc = work_check(&c->slice.work, err)) ||
+			(rc = gather_selection(&c->slice, &s, &v, err)) ||
+			(rc = profiles_round(&c->slice.work, &v, err)))
 			break;
 		for (size_t k = 0; k < v.n && !rc; k++)
 			rc = changed_comparison_add_observation(c, o, i, &v.profiles[k], err);
@@ -204,7 +206,7 @@ static enum err_code changed_comparison_find_own_labels(
 	struct labels metric = c->series[series];
 	struct labels_builder b;
 
-	labels_builder_init(&b, c->ev->arena, (struct labels){ 0 });
+	labels_builder_init(&b, c->ev->work.arena, (struct labels){ 0 });
 	for (size_t i = 0; i < metric.n; i++) {
 		bool differs = false;
 
@@ -221,8 +223,8 @@ static enum err_code changed_comparison_find_alone(
 {
 	enum err_code rc = ERR_OK;
 
-	if (!(c->alone = arena_array(c->ev->arena, struct labels, found->alone_n + 1)))
-		return eval_nomem(c->ev, err);
+	if (!(c->alone = arena_array(c->ev->work.arena, struct labels, found->alone_n + 1)))
+		return work_nomem(&c->ev->work, err);
 	for (size_t i = 0; i < found->alone_n && !rc; i++)
 		rc = changed_comparison_find_own_labels(c, found->alone[i].series, &c->alone[i], err);
 	return rc;
@@ -233,7 +235,7 @@ static enum err_code changed_comparison_add_cost(struct changed_comparison *comp
 {
 	struct cost *c = &out->costs[out->n++];
 
-	c->t_ns = comparison->ev->t_ns;
+	c->t_ns = comparison->ev->work.t_ns;
 	c->value = value;
 	return labels_builder_build(b, &c->metric, err);
 }
@@ -245,14 +247,14 @@ static enum err_code changed_comparison_report(struct changed_comparison *c,
 	enum err_code rc = ERR_OK;
 
 	if (!(out->costs = arena_array(
-			  c->ev->arena, struct cost, found->changed_n + found->alone_n + 1)))
-		return eval_nomem(c->ev, err);
+			  c->ev->work.arena, struct cost, found->changed_n + found->alone_n + 1)))
+		return work_nomem(&c->ev->work, err);
 	for (size_t i = 0; i < found->changed_n + found->alone_n && !rc; i++) {
 		size_t at = i - found->changed_n;
 		bool is_alone = i >= found->changed_n;
 		const struct change *v = is_alone ? &found->alone[at].change : &found->v[i];
 
-		labels_builder_init(&b, c->ev->arena, is_alone ? c->alone[at] : (struct labels){ 0 });
+		labels_builder_init(&b, c->ev->work.arena, is_alone ? c->alone[at] : (struct labels){ 0 });
 		labels_builder_set(
 			&b, str_of(frame_field_name(FRAME_FUNCTION)), changed_function_name(c->frames, v));
 		rc = changed_comparison_add_cost(c, &b, v->difference, out, err);
@@ -265,7 +267,7 @@ static enum err_code changed_comparison_report_bound(struct changed_comparison *
 {
 	struct labels_builder b;
 
-	labels_builder_init(&b, comparison->ev->arena, of);
+	labels_builder_init(&b, comparison->ev->work.arena, of);
 	labels_builder_set(&b, STR("bound"), is_high ? STR("high") : STR("low"));
 	labels_builder_set(&b, STR("verdict"), str_of(change_word_name(c->word)));
 	if (c->function != UINT32_MAX)
@@ -286,8 +288,8 @@ static enum err_code changed_comparison_report_intervals(struct changed_comparis
 	size_t n = found->verdict == CHANGE_JUDGED ? found->n : 1;
 	enum err_code rc = ERR_OK;
 
-	if (!(out->costs = arena_array(c->ev->arena, struct cost, 2 * (n + found->alone_n) + 1)))
-		return eval_nomem(c->ev, err);
+	if (!(out->costs = arena_array(c->ev->work.arena, struct cost, 2 * (n + found->alone_n) + 1)))
+		return work_nomem(&c->ev->work, err);
 	for (size_t i = 0; i < 2 * n && !rc; i++)
 		rc = changed_comparison_report_bound(c, &v[i / 2], (struct labels){ 0 }, i % 2, out, err);
 	for (size_t i = 0; i < 2 * found->alone_n && !rc; i++)
@@ -313,7 +315,7 @@ static struct changed_slices observations_count_slices(const struct observations
 static enum err_code changed_comparison_explain(
 	struct changed_comparison *c, const struct change_output *found, struct err *err)
 {
-	struct changed_words w = { .ev = c->ev,
+	struct changed_words w = { .work = &c->ev->work,
 		.name = c->call->call.fn->name,
 		.slice_ns = c->slice_ns,
 		.found = found,
@@ -334,7 +336,7 @@ static enum err_code changed_comparison_judge(
 		.ahead = (double)(c->side[0].window.max_ns - c->side[1].window.max_ns) /
 			(double)c->slice_ns,
 		.quantum = c->has_period ? (double)c->period : 0,
-		.stop = c->ev->stop };
+		.stop = c->ev->work.stop };
 	struct change_output found;
 	enum err_code rc;
 
@@ -342,7 +344,7 @@ static enum err_code changed_comparison_judge(
 		in.side[k] = (struct change_side){
 			.v = c->side[k].v, .n = c->side[k].n, .slices_n = c->side[k].slices_n
 		};
-	if ((rc = changed_judge(c->ev->arena, &in, &found, err)) ||
+	if ((rc = changed_judge(c->ev->work.arena, &in, &found, err)) ||
 		(rc = changed_comparison_find_alone(c, &found, err)) ||
 		(rc = changed_comparison_explain(c, &found, err)))
 		return rc;
@@ -376,14 +378,15 @@ enum err_code changed_eval(
 	if (e->call.args_n > 2 && (rc = eval_expr(ev, e->call.args[2], &p, err)))
 		return rc;
 	if (!(p.scalar > 0 && p.scalar < 1))
-		return eval_fault(ev, e->call.args[2], err, ERR_INVALID,
+		return work_fault(&ev->work, e->call.args[2], err, ERR_INVALID,
 			"%s() needs a probability between 0 and 1, got %g", e->call.fn->name, p.scalar);
 	*out = (struct value){ .type = VALUE_COSTS };
-	if ((rc = frames_open(ev, &by_function, &g.frames, err)))
+	if ((rc = frames_open(&ev->work, &by_function, &g.frames, err)))
 		return rc;
 	map_init(&g.map);
-	arena_init_shared(&g.arena, ev->budget);
-	g.slice.arena = &g.arena;
+	arena_init_shared(&g.arena, ev->work.budget);
+	g.slice.work.arena = &g.arena;
+	g.slice.work.infos = &g.dropped;
 	changed_comparison_find_slices(&g, e);
 	for (size_t k = 0; k < 2 && !rc; k++)
 		rc = changed_comparison_read_side(&g, e->call.args[k], &g.side[k], err);

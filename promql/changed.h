@@ -8,7 +8,9 @@
 #ifndef PROMQL_CHANGED_H
 #define PROMQL_CHANGED_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
+
+struct eval; /* promql/eval.h */
 
 /*
  * Costs with the label function, by descending magnitude; changed_interval() has two of a function,

@@ -105,7 +105,7 @@ static void changed_words_describe(const struct changed_words *w, struct buf *ou
 	case CHANGE_JUDGED:
 		break;
 	}
-	if (w->ev->mode != EVAL_RANGE)
+	if (!w->work->steps)
 		changed_words_judged(w, out);
 	else if (w->found->n > w->found->changed_n &&
 		w->found->v[w->found->changed_n].word == CHANGE_UNKNOWN)
@@ -227,9 +227,9 @@ static enum err_code changed_words_tell(const struct changed_words *w,
 
 	describe(w, &text);
 	if (buf_failed(&text))
-		rc = eval_nomem(w->ev, err);
+		rc = work_nomem(w->work, err);
 	else if (text.len)
-		rc = eval_info(w->ev, err, "%s(): " STR_FMT, w->name, STR_ARG(buf_str(&text)));
+		rc = work_info(w->work, err, "%s(): " STR_FMT, w->name, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }
@@ -239,15 +239,15 @@ enum err_code changed_explain(const struct changed_words *w, struct err *err)
 	bool judged = w->found->verdict == CHANGE_JUDGED;
 	enum err_code rc = changed_words_tell(w, changed_words_describe, err);
 
-	if (!rc && judged && w->ev->mode != EVAL_RANGE)
+	if (!rc && judged && !w->work->steps)
 		rc = changed_words_tell(w, changed_words_apart, err);
-	if (!rc && judged && w->ev->mode != EVAL_RANGE)
+	if (!rc && judged && !w->work->steps)
 		rc = changed_words_tell(w, changed_words_since, err);
-	if (!rc && judged && w->ev->mode != EVAL_RANGE)
+	if (!rc && judged && !w->work->steps)
 		rc = changed_words_tell(w, changed_words_alone, err);
 	if (rc || !judged || w->found->paired || w->found->series_spread)
 		return rc;
-	return eval_info(w->ev, err,
+	return work_info(w->work, err,
 		"%s(): one series on each side, not the same: differences between instances are reported "
 		"as changes, too",
 		w->name);

@@ -10,14 +10,14 @@
 
 #include "promql/changed/statistic.h"
 #include "promql/profiles/frames.h"
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 struct changed_slices { /* of a side */
 	uint32_t all, present, first; /* the first that is present */
 };
 
 struct changed_words {
-	struct eval *ev;
+	struct work *work;
 	const char *name; /* of the call */
 	int64_t slice_ns;
 	struct changed_slices side[2];

@@ -7,6 +7,7 @@
  */
 #include "promql/choose.h"
 
+#include "promql/eval.h"
 #include <assert.h>
 
 #include "base/array.h"
@@ -18,24 +19,6 @@
 #include "promql/syntax/type_names.h"
 
 #define TYPE_LABEL "__type__"
-
-/* ---- windows ---- */
-
-struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
-{
-	struct time_window w = { .max_ns = eval_shifted(ev, &s->shift, t_ns) };
-	int64_t width = s->window_ns;
-
-	if (width == 0) {
-		width = ev->mode == EVAL_SPAN ? ev->end_ns - ev->start_ns :
-			ev->mode == EVAL_RANGE    ? ev->step_ns :
-										ev->lookback_ns;
-		w.latest = ev->mode == EVAL_INSTANT;
-	}
-	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns))
-		w.min_ns = INT64_MIN;
-	return w;
-}
 
 /* ---- matchers of samples ---- */
 
@@ -116,7 +99,7 @@ struct choosing {
 	struct chosen *chosen;
 	size_t n, cap;
 	struct arena scratch; /* of the series at hand */
-	struct eval each; /* ev with it */
+	struct work each; /* with it */
 	struct map groups;
 	struct labels *group_metrics;
 	size_t groups_n, groups_cap;
@@ -125,11 +108,11 @@ struct choosing {
 static enum err_code choose_find_named(
 	struct choosing *c, struct str name, struct db_series **out, size_t *n, struct err *err)
 {
-	struct matcher *sent = arena_array(c->ev->arena, struct matcher, c->s->matchers_n + 1);
+	struct matcher *sent = arena_array(c->ev->work.arena, struct matcher, c->s->matchers_n + 1);
 	struct asked_series asked = { .expr = c->expr, .m = c->m, .sent = sent };
 
 	if (!sent)
-		return eval_nomem(c->ev, err);
+		return work_nomem(&c->ev->work, err);
 	if (name.len > 0)
 		sent[asked.sent_n++] = (struct matcher){ .op = MATCH_EQ,
 			.name = STR(LABEL_NAME), .value = name };
@@ -148,8 +131,8 @@ static enum err_code choose_join_series(struct choosing *c, struct db_series **s
 {
 	struct db_series *joined;
 
-	if (!(joined = arena_alloc_raw(c->ev->arena, *n + more_n, sizeof(*joined))))
-		return eval_nomem(c->ev, err);
+	if (!(joined = arena_alloc_raw(c->ev->work.arena, *n + more_n, sizeof(*joined))))
+		return work_nomem(&c->ev->work, err);
 	memcpy(joined, *series, *n * sizeof(*joined));
 	memcpy(joined + *n, more, more_n * sizeof(*joined));
 	*series = joined;
@@ -339,16 +322,16 @@ static enum err_code choose_find_group(
 	struct label *v;
 
 	if (id == MAP_NONE) {
-		if (!arena_array_room(c->ev->arena, &c->group_metrics, c->groups_n, 1, &c->groups_cap))
-			return eval_nomem(c->ev, err);
+		if (!arena_array_room(c->ev->work.arena, &c->group_metrics, c->groups_n, 1, &c->groups_cap))
+			return work_nomem(&c->ev->work, err);
 		if (!c->m->each && metric.n) {
-			if (!(v = arena_alloc_raw(c->ev->arena, metric.n, sizeof(*v))))
-				return eval_nomem(c->ev, err);
+			if (!(v = arena_alloc_raw(c->ev->work.arena, metric.n, sizeof(*v))))
+				return work_nomem(&c->ev->work, err);
 			metric.v = memcpy(v, metric.v, metric.n * sizeof(*v));
 		}
 		id = (uint32_t)c->groups_n;
 		if (!map_add(&c->groups, hash, id))
-			return eval_nomem(c->ev, err);
+			return work_nomem(&c->ev->work, err);
 		c->group_metrics[c->groups_n++] = metric;
 	}
 	*out = id;
@@ -362,8 +345,9 @@ static enum err_code choose_add_chosen(struct choosing *choosing, struct chosen 
 	if ((rc = choose_find_group(choosing, c.metric, &c.group, err)))
 		return rc;
 	c.metric = choosing->group_metrics[c.group];
-	if (!arena_array_room(choosing->ev->arena, &choosing->chosen, choosing->n, 1, &choosing->cap))
-		return eval_nomem(choosing->ev, err);
+	if (!arena_array_room(
+			choosing->ev->work.arena, &choosing->chosen, choosing->n, 1, &choosing->cap))
+		return work_nomem(&choosing->ev->work, err);
 	choosing->chosen[choosing->n++] = c;
 	return ERR_OK;
 }
@@ -423,7 +407,7 @@ static enum err_code choose_add_series(
 		return rc;
 	for (size_t i = 0; i < types_n; i++) {
 		if (c->m->each && choose_has_several(types, types_n)) {
-			labels_builder_init(&b, c->ev->arena, series->labels);
+			labels_builder_init(&b, c->ev->work.arena, series->labels);
 			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
 			rc = labels_builder_build(&b, &metric, err);
 		} else if (!c->m->each) {
@@ -459,11 +443,11 @@ static enum err_code choose_all(
 
 	/* Most often as many as there are series: none is copied while they are found. */
 	c->cap = n;
-	if (!(c->chosen = arena_alloc_raw(c->ev->arena, n, sizeof(*c->chosen))))
-		return eval_nomem(c->ev, err);
+	if (!(c->chosen = arena_alloc_raw(c->ev->work.arena, n, sizeof(*c->chosen))))
+		return work_nomem(&c->ev->work, err);
 	for (size_t i = 0; i < n; i = end) {
 		end = choose_end_of_epochs(series, n, i);
-		if ((done++ % 1024 == 0 && (rc = eval_check(c->ev, err))) ||
+		if ((done++ % 1024 == 0 && (rc = work_check(&c->ev->work, err))) ||
 			(rc = choose_add_series(c, &series[i], end - i, err)))
 			return rc;
 		arena_reset(&c->scratch);
@@ -485,10 +469,10 @@ static enum err_code choose_order_by_group(struct choosing *c, struct err *err)
 		i++;
 	if (i == c->n)
 		return ERR_OK;
-	at = arena_array(c->ev->arena, uint32_t, c->groups_n + 1);
-	sorted = arena_array(c->ev->arena, struct chosen, c->n);
+	at = arena_array(c->ev->work.arena, uint32_t, c->groups_n + 1);
+	sorted = arena_array(c->ev->work.arena, struct chosen, c->n);
 	if (!at || !sorted)
-		return eval_nomem(c->ev, err);
+		return work_nomem(&c->ev->work, err);
 	for (i = 0; i < c->n; i++)
 		at[c->chosen[i].group + 1]++;
 	for (size_t g = 0; g < c->groups_n; g++)
@@ -545,9 +529,9 @@ enum err_code choose_set(struct eval *ev, const struct expr *e, const struct mer
 	struct db_series *series;
 	enum err_code rc;
 
-	whole.arena = ev->whole;
-	arena_init_shared(&x.scratch, ev->budget);
-	x.each = whole;
+	whole.work.arena = ev->work.whole;
+	arena_init_shared(&x.scratch, ev->work.budget);
+	x.each = whole.work;
 	x.each.arena = &x.scratch;
 	map_init(&x.groups);
 	if ((rc = choose_find_series(&x, &series, &out->series_n, err)) || out->series_n == 0)
@@ -556,7 +540,8 @@ enum err_code choose_set(struct eval *ev, const struct expr *e, const struct mer
 		goto out;
 	out->v = x.chosen;
 	out->n = x.n;
-	if (!m->any_unit && (rc = choose_fit(ev, e, x.has_pattern ? &x.pattern : NULL, out, err)))
+	if (!m->any_unit &&
+		(rc = choose_fit(&ev->work, e, x.has_pattern ? &x.pattern : NULL, out, err)))
 		goto out;
 	if (out->n < x.n) {
 		x.n = out->n;

@@ -10,6 +10,9 @@
 #define PROMQL_CHOOSE_H
 
 #include "promql/profiles/profiles.h"
+#include "promql/value/timeline.h"
+
+struct eval; /* promql/eval.h */
 
 /* The way in which a selector's series are put together. */
 struct merging {
@@ -23,13 +26,6 @@ struct merging {
 	bool by_name; /* costs by function names are enough: part.names may replace cells */
 };
 
-/* The window of a selector. */
-struct time_window {
-	int64_t min_ns, max_ns; /* (min, max] */
-	bool latest; /* only each series' last profile */
-};
-
-struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
 /* Profiles of e, a selector; gauges are not rounded yet. */
 MUST_CHECK enum err_code choose_profiles(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct value *out, struct err *err);
@@ -105,8 +101,8 @@ struct asked_series {
 	bool withheld; /* there are matchers that may leave out others */
 };
 /*
- * The series, in ev->arena. ERR_LIMIT if they exceed the query's memory or samples: the error comes
- * before they are held, and is estimated from some of them.
+ * The series, in ev->work.arena. ERR_LIMIT if they exceed the query's memory or samples: the error
+ * comes before they are held, and is estimated from some of them.
  */
 MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series *asked,
 	struct db_series **out, size_t *n, struct err *err);
@@ -116,14 +112,14 @@ MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series 
  * selector's name. ERR_INVALID: columns cannot be put together, and there is no name (NULL).
  */
 struct type_pattern; /* promql/syntax/type_names.h */
-MUST_CHECK enum err_code choose_fit(struct eval *ev, const struct expr *e,
+MUST_CHECK enum err_code choose_fit(struct work *work, const struct expr *e,
 	const struct type_pattern *pattern, struct chosen_set *set, struct err *err);
 /* Equal but for units that convert, and periods. */
 bool choose_is_same_type(const struct profile_type *a, const struct profile_type *b);
 /* The type of what it gives: in the selection's unit. */
 struct profile_type chosen_type(const struct chosen *c);
 
-/* In ev->whole. */
+/* In ev->work.whole. */
 MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct chosen_set *out, struct err *err);
 

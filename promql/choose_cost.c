@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "promql/plan.h"
 #include "promql/syntax/type_names.h"
@@ -38,7 +39,7 @@ static struct series_cost choose_cost_of(
 	if (!certain || asked->withheld || !ev->plan || !ev->plan->checked)
 		return each;
 	each.samples = PLAN_SERIES_SAMPLES;
-	if (asked->m->each && ev->mode != EVAL_RANGE)
+	if (asked->m->each && ev->times.mode != EVAL_RANGE)
 		each.bytes += sizeof(struct labels) +
 			choose_cost_element_bytes(ev, asked->expr, asked->m, each.bytes);
 	return each;
@@ -107,7 +108,7 @@ static enum err_code choose_cost_count_hits(
 	enum err_code rc;
 
 	*out = 0;
-	arena_init_shared(&l.scratch, ev->budget);
+	arena_init_shared(&l.scratch, ev->work.budget);
 	rc = db_visit_series(ev->querier, DB_PROFILES, asked->sent, asked->sent_n, &visitor, err);
 	if (l.n)
 		qsort(l.hits, l.n, sizeof(*l.hits), choose_cost_cmp_hashes);
@@ -139,8 +140,8 @@ enum err_code choose_held(struct eval *ev, const struct asked_series *asked, str
 {
 	struct series_cost each = choose_cost_of(ev, asked, true);
 	size_t max = plan_series_max(ev, asked->expr, each), about;
-	enum err_code rc = db_select_within(
-		ev->querier, DB_PROFILES, asked->sent, asked->sent_n, max, &about, ev->arena, out, n, err);
+	enum err_code rc = db_select_within(ev->querier, DB_PROFILES, asked->sent, asked->sent_n, max,
+		&about, ev->work.arena, out, n, err);
 
 	if (!rc || !about)
 		return rc;
@@ -150,6 +151,6 @@ enum err_code choose_held(struct eval *ev, const struct asked_series *asked, str
 		return rc;
 	each = choose_cost_of(ev, asked, false);
 	rc = db_select_within(ev->querier, DB_PROFILES, asked->sent, asked->sent_n,
-		plan_series_max(ev, asked->expr, each), &about, ev->arena, out, n, err);
+		plan_series_max(ev, asked->expr, each), &about, ev->work.arena, out, n, err);
 	return rc && about ? plan_refuse_series(ev, asked->expr, each, about, err) : rc;
 }

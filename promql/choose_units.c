@@ -33,7 +33,7 @@ struct choose_shape {
 };
 
 struct fitting {
-	struct eval *ev;
+	struct work *work;
 	const struct expr *expr;
 	struct chosen_set *set;
 	struct choose_kind *kinds;
@@ -58,20 +58,20 @@ static bool choose_shape_takes(const struct choose_shape *s, const struct profil
 static enum err_code choose_add_kind(
 	struct fitting *f, const struct profile_type *type, struct err *err)
 {
-	struct arena *a = f->ev->whole;
+	struct arena *a = f->work->whole;
 	size_t i = 0;
 
 	while (i < f->shapes_n && !choose_shape_takes(&f->shapes[i], type))
 		i++;
 	if (i == f->shapes_n) {
 		if (!arena_array_room(a, &f->shapes, f->shapes_n, 1, &f->shapes_cap))
-			return eval_nomem(f->ev, err);
+			return work_nomem(f->work, err);
 		f->shapes[f->shapes_n++] = (struct choose_shape){ .unit = type->sample_unit,
 			.delta = type->delta };
 	}
 	f->shapes[i].unit = pprof_unit_finer(f->shapes[i].unit, type->sample_unit);
 	if (!arena_array_room(a, &f->kinds, f->kinds_n, 1, &f->kinds_cap))
-		return eval_nomem(f->ev, err);
+		return work_nomem(f->work, err);
 	f->kinds[f->kinds_n++] = (struct choose_kind){ .type = *type, .shape = i };
 	return ERR_OK;
 }
@@ -148,7 +148,7 @@ static enum err_code unit_fault(
 							 ", ",
 			STR_ARG(units[i]));
 	expr_print(&text, f->expr);
-	rc = eval_fault(f->ev, f->expr, err, ERR_INVALID, STR_FMT " selects %s units: " STR_FMT,
+	rc = work_fault(f->work, f->expr, err, ERR_INVALID, STR_FMT " selects %s units: " STR_FMT,
 		STR_ARG(buf_str(&text)), numbers[n], STR_ARG(buf_str(&list)));
 	buf_release(&list);
 	buf_release(&text);
@@ -175,7 +175,7 @@ static enum err_code choose_fault(const struct fitting *f, struct err *err)
 		b++;
 	profile_type_print(&x, &a->type);
 	profile_type_print(&y, &b->type);
-	rc = eval_fault(f->ev, f->expr, err, ERR_INVALID,
+	rc = work_fault(f->work, f->expr, err, ERR_INVALID,
 		"selects levels and amounts: " STR_FMT " and " STR_FMT, STR_ARG(buf_str(&x)),
 		STR_ARG(buf_str(&y)));
 	buf_release(&x);
@@ -215,9 +215,9 @@ static enum err_code choose_add_info(struct fitting *f, struct buf *text, struct
 	bool failed = buf_failed(text);
 
 	if (!failed)
-		*info = str_dup(f->ev->whole, buf_str(text));
+		*info = str_dup(f->work->whole, buf_str(text));
 	buf_release(text);
-	return failed || !info->ptr ? eval_nomem(f->ev, err) : ERR_OK;
+	return failed || !info->ptr ? work_nomem(f->work, err) : ERR_OK;
 }
 
 static enum err_code choose_tell(struct fitting *f, const struct choose_kind *k,
@@ -299,8 +299,8 @@ static enum err_code choose_convert(struct fitting *f, size_t kept, struct err *
 
 		if (k->shape != kept || (str_eq(t->sample_unit, unit) && str_eq(t->period_unit, own)))
 			continue;
-		if (!(k->fit = arena_new(f->ev->whole, struct fit)))
-			return eval_nomem(f->ev, err);
+		if (!(k->fit = arena_new(f->work->whole, struct fit)))
+			return work_nomem(f->work, err);
 		*k->fit = (struct fit){ .scale = pprof_unit_ratio(t->sample_unit, unit),
 			.period_scale = pprof_unit_ratio(t->period_unit, own),
 			.unit = unit,
@@ -309,10 +309,10 @@ static enum err_code choose_convert(struct fitting *f, size_t kept, struct err *
 	return ERR_OK;
 }
 
-enum err_code choose_fit(struct eval *ev, const struct expr *e, const struct type_pattern *pattern,
-	struct chosen_set *set, struct err *err)
+enum err_code choose_fit(struct work *work, const struct expr *e,
+	const struct type_pattern *pattern, struct chosen_set *set, struct err *err)
 {
-	struct fitting f = { .ev = ev, .expr = e, .set = set };
+	struct fitting f = { .work = work, .expr = e, .set = set };
 	struct choose_kind *k = NULL;
 	struct type_meaning known;
 	bool is_known = pattern && !pattern->sample_unit.len && type_pattern_meaning(pattern, &known);

@@ -31,13 +31,13 @@ static enum err_code eval_require(struct eval *ev, const struct expr *call, cons
 	}
 	if (call->kind == EXPR_CALL && types == VALUE_COSTS && v->type == VALUE_PROFILES) {
 		check_print_numbers(&want, call->call.fn, arg);
-		rc = eval_fault(ev, arg, err, ERR_INVALID, STR_FMT, STR_ARG(buf_str(&want)));
+		rc = work_fault(&ev->work, arg, err, ERR_INVALID, STR_FMT, STR_ARG(buf_str(&want)));
 		buf_release(&want);
 		return rc;
 	}
 	value_types_print(&want, types);
 	value_types_print(&got, v->type);
-	rc = eval_fault(ev, arg, err, ERR_INVALID, "%s%s needs " STR_FMT ", got " STR_FMT,
+	rc = work_fault(&ev->work, arg, err, ERR_INVALID, "%s%s needs " STR_FMT ", got " STR_FMT,
 		call->kind == EXPR_CALL ? call->call.fn->name : "the sign",
 		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)), STR_ARG(buf_str(&got)));
 	buf_release(&want);
@@ -113,7 +113,7 @@ static enum err_code eval_merging(
 		(rc = eval_require(ev, call, arg, out, VALUE_PROFILES, err))) {
 		return rc;
 	}
-	return profiles_merge(ev, out, e->call.grouping, e->call.labels, out, err);
+	return profiles_merge(&ev->work, out, e->call.grouping, e->call.labels, out, err);
 }
 
 enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
@@ -123,19 +123,21 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 	enum err_code rc;
 
 	if ((rc = eval_merging(ev, e, WANT_TOTALS, &v, err)) ||
-		(waiting && ((rc = profiles_settle(ev, &v, err)) || (rc = filters_apply(ev, e, &v, err)))))
+		(waiting &&
+			((rc = profiles_settle(&ev->work, &v, err)) ||
+				(rc = filters_apply(&ev->work, e, &v, err)))))
 		return rc;
 	if (!(v.type & VALUE_PROFILES)) {
 		*out = v;
 		return ERR_OK;
 	}
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_array(ev->arena, struct cost, v.n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->costs = arena_array(ev->work.arena, struct cost, v.n + 1)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < v.n; i++)
 		out->costs[out->n++] = (struct cost){ .metric = v.profiles[i].metric,
 			.value = profile_total_cost(&v.profiles[i]),
-			.t_ns = ev->t_ns };
+			.t_ns = ev->work.t_ns };
 	return ERR_OK;
 }
 
@@ -151,9 +153,9 @@ static enum err_code eval_call_merging(
 	enum err_code rc;
 
 	if ((rc = eval_merging(ev, e, want, out, err)) || !(out->type & VALUE_PROFILES) ||
-		(rc = profiles_settle(ev, out, err)))
+		(rc = profiles_settle(&ev->work, out, err)))
 		return rc;
-	return filters_apply(ev, e, out, err);
+	return filters_apply(&ev->work, e, out, err);
 }
 
 /* Merges, filters, and functions over windows that give profiles. */
@@ -172,7 +174,7 @@ static enum err_code eval_call_diff(
 	if ((rc = eval_arg(ev, e, 0, VALUE_PROFILES, &l, err)) ||
 		(rc = eval_arg(ev, e, 1, VALUE_PROFILES, &r, err)))
 		return rc;
-	return profiles_diff(ev, e, &l, &r, e->call.grouping, e->call.labels,
+	return profiles_diff(&ev->work, e, &l, &r, e->call.grouping, e->call.labels,
 		e->call.fn->id == FN_DIFF_NORMALIZED, out, err);
 }
 
@@ -190,7 +192,7 @@ static enum err_code eval_call_top(
 		rc = eval_exact(ev, e->call.args[1], &p, err);
 	if (rc || (rc = eval_require(ev, e, e->call.args[1], &p, VALUE_PROFILES, err)))
 		return rc;
-	return profiles_top(ev, &p, k.scalar, out, err);
+	return profiles_top(&ev->work, &p, k.scalar, out, err);
 }
 
 static enum err_code eval_call_flat(
@@ -214,7 +216,7 @@ static enum err_code eval_call_flat(
 			 ev, e->call.args[0], flat_by_name(&o) ? WANT_NAMES : WANT_CELLS, &p, err)) ||
 		(rc = eval_require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))
 		return rc;
-	return profiles_flat(ev, &p, &o, out, err);
+	return profiles_flat(&ev->work, &p, &o, out, err);
 }
 
 static enum err_code eval_call_total(
@@ -227,7 +229,7 @@ static enum err_code eval_call_total(
 	if ((rc = eval_require(ev, e, e->call.args[0], out, VALUE_COSTS, err)))
 		return rc;
 	for (size_t i = 0; i < out->n && !rc; i++)
-		rc = labels_without_name(ev, out->costs[i].metric, &out->costs[i].metric, err);
+		rc = labels_without_name(&ev->work, out->costs[i].metric, &out->costs[i].metric, err);
 	return rc;
 }
 
@@ -245,7 +247,7 @@ static enum err_code eval_call_file(
 		*out = (struct value){ .type = VALUE_PROFILES };
 		return ERR_OK;
 	}
-	rc = files_value(ev, e, name.string, type.string, out, err);
+	rc = files_value(&ev->work, ev->files, e, name.string, type.string, out, err);
 	return rc ? rc : unit_note(ev, e, out, err);
 }
 
@@ -259,7 +261,7 @@ static enum err_code eval_call_tag_frames(
 	if ((rc = eval_arg(ev, e, 0, VALUE_PROFILES, out, err)) ||
 		(rc = eval_expr(ev, e->call.args[1], &keys, err)))
 		return rc;
-	return tag_frames_add(ev, out, keys.string, e->call.fn->id == FN_TAGLEAF, err);
+	return tag_frames_add(&ev->work, out, keys.string, e->call.fn->id == FN_TAGLEAF, err);
 }
 
 /* ---- costs ---- */
@@ -275,7 +277,7 @@ static enum err_code eval_call_aggregate(
 		return rc;
 	if ((rc = eval_arg(ev, e, last, VALUE_COSTS, &costs, err)))
 		return rc;
-	return costs_aggregate(ev, e, &arg, &costs, out, err);
+	return costs_aggregate(&ev->work, e, &arg, &costs, out, err);
 }
 
 static enum err_code eval_call_scalar(
@@ -293,9 +295,9 @@ static enum err_code eval_one_cost(
 	struct eval *ev, double value, struct value *out, struct err *err)
 {
 	*out = (struct value){ .type = VALUE_COSTS, .n = 1 };
-	if (!(out->costs = arena_new(ev->arena, struct cost)))
-		return eval_nomem(ev, err);
-	*out->costs = (struct cost){ .value = value, .t_ns = ev->t_ns };
+	if (!(out->costs = arena_new(ev->work.arena, struct cost)))
+		return work_nomem(&ev->work, err);
+	*out->costs = (struct cost){ .value = value, .t_ns = ev->work.t_ns };
 	return ERR_OK;
 }
 
@@ -316,7 +318,7 @@ static double promql_eval_seconds_of(int64_t ns)
 
 static double eval_time_now(const struct eval *ev)
 {
-	return promql_eval_seconds_of(ev->t_ns);
+	return promql_eval_seconds_of(ev->work.t_ns);
 }
 
 /* Times of the query, and functions of scalars. */
@@ -336,16 +338,16 @@ static enum err_code eval_call_scalars(
 		*to = M_PI;
 		break;
 	case FN_START:
-		*to = promql_eval_seconds_of(ev->start_ns);
+		*to = promql_eval_seconds_of(ev->times.start_ns);
 		break;
 	case FN_END:
-		*to = promql_eval_seconds_of(ev->end_ns);
+		*to = promql_eval_seconds_of(ev->times.end_ns);
 		break;
 	case FN_STEP:
-		*to = promql_eval_seconds_of(ev->query_step_ns);
+		*to = promql_eval_seconds_of(ev->times.query_step_ns);
 		break;
 	case FN_RANGE:
-		*to = promql_eval_seconds_of(ev->end_ns - ev->start_ns);
+		*to = promql_eval_seconds_of(ev->times.end_ns - ev->times.start_ns);
 		break;
 	case FN_MIN_OF:
 		*to = smaller_of(v[0].scalar, v[1].scalar);
@@ -373,7 +375,7 @@ static enum err_code eval_call_timestamp(
 		for (size_t i = 0; i < out->n; i++)
 			out->costs[i].value = eval_time_now(ev);
 	for (size_t i = 0; i < out->n && !rc; i++)
-		rc = labels_without_name(ev, out->costs[i].metric, &out->costs[i].metric, err);
+		rc = labels_without_name(&ev->work, out->costs[i].metric, &out->costs[i].metric, err);
 	return rc ? rc : costs_distinct(out->costs, out->n, err);
 }
 
@@ -383,11 +385,11 @@ static enum err_code eval_call_on_costs(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
-	struct value *args = arena_array(ev->arena, struct value, e->call.args_n + 1);
+	struct value *args = arena_array(ev->work.arena, struct value, e->call.args_n + 1);
 	enum err_code rc;
 
 	if (!args)
-		return eval_nomem(ev, err);
+		return work_nomem(&ev->work, err);
 	/* Without an argument parts of a date are those of the time of evaluation. */
 	rc = e->call.args_n ? eval_arg(ev, e, 0, VALUE_COSTS, &args[0], err) :
 						  eval_one_cost(ev, eval_time_now(ev), &args[0], err);
@@ -397,12 +399,12 @@ static enum err_code eval_call_on_costs(
 		if ((rc = eval_expr(ev, e->call.args[i], &args[i], err)))
 			return rc;
 	if (fn == FN_SORT || fn == FN_SORT_DESC)
-		return costs_sorted(ev, &args[0], fn == FN_SORT_DESC, out, err);
+		return costs_sorted(&ev->work, &args[0], fn == FN_SORT_DESC, out, err);
 	if (fn == FN_SORT_BY_LABEL || fn == FN_SORT_BY_LABEL_DESC)
-		return costs_sorted_by_label(ev, e, args, out, err);
+		return costs_sorted_by_label(&ev->work, e, args, out, err);
 	if (fn == FN_LABEL_REPLACE || fn == FN_LABEL_JOIN)
-		return costs_label_function(ev, e, args, out, err);
-	return costs_math(ev, e, args, out, err);
+		return costs_label_function(&ev->work, e, args, out, err);
+	return costs_math(&ev->work, e, args, out, err);
 }
 
 static enum err_code eval_call_absent(
@@ -415,12 +417,12 @@ static enum err_code eval_call_absent(
 
 	if ((rc = eval_totals(ev, arg, &v, err)))
 		return rc;
-	if (arg->kind == EXPR_SELECTOR && (rc = absent_labels(ev, &arg->selector, &metric, err)))
+	if (arg->kind == EXPR_SELECTOR && (rc = absent_labels(&ev->work, &arg->selector, &metric, err)))
 		return rc;
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_new(ev->arena, struct cost)))
-		return eval_nomem(ev, err);
-	*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->t_ns };
+	if (!(out->costs = arena_new(ev->work.arena, struct cost)))
+		return work_nomem(&ev->work, err);
+	*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->work.t_ns };
 	out->n = v.n == 0;
 	return ERR_OK;
 }
@@ -474,7 +476,7 @@ static enum err_code eval_unary(
 	}
 	if ((rc = eval_require(ev, e, e->unary.arg, out, VALUE_COSTS, err)))
 		return rc;
-	return e->unary.negative ? costs_negated(ev, out, out, err) : ERR_OK;
+	return e->unary.negative ? costs_negated(&ev->work, out, out, err) : ERR_OK;
 }
 
 /* The check let this pass because the name could have meant something else. */
@@ -486,7 +488,7 @@ static enum err_code eval_no_operator(
 
 	binary_fault_print(&text, b, lhs, rhs);
 	rc = query_error_at(
-		ev->query->text, b->op_at, NULL, err, ERR_INVALID, STR_FMT, STR_ARG(buf_str(&text)));
+		ev->work.query->text, b->op_at, NULL, err, ERR_INVALID, STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }
@@ -502,16 +504,16 @@ static enum err_code eval_binary(
 		return rc;
 	if ((e->types & VALUE_PROFILES) && (l.type & VALUE_PROFILES) && (r.type & VALUE_PROFILES) &&
 		b->op == OP_SUB)
-		return profiles_diff(ev, e, &l, &r, b->matching, b->labels, false, out, err);
+		return profiles_diff(&ev->work, e, &l, &r, b->matching, b->labels, false, out, err);
 	if ((e->types & VALUE_PROFILES) && (l.type & VALUE_PROFILES) && r.type == VALUE_SCALAR)
-		return profiles_scale(ev, e, &l, r.scalar, b->op == OP_DIV, out, err);
+		return profiles_scale(&ev->work, e, &l, r.scalar, b->op == OP_DIV, out, err);
 	if ((e->types & VALUE_PROFILES) && l.type == VALUE_SCALAR && (r.type & VALUE_PROFILES))
-		return profiles_scale(ev, e, &r, l.scalar, false, out, err);
+		return profiles_scale(&ev->work, e, &r, l.scalar, false, out, err);
 	if (!(l.type & (VALUE_SCALAR | VALUE_COSTS)) || !(r.type & (VALUE_SCALAR | VALUE_COSTS)))
 		return eval_no_operator(ev, b, l.type, r.type, err);
 	l.type &= VALUE_SCALAR | VALUE_COSTS;
 	r.type &= VALUE_SCALAR | VALUE_COSTS;
-	return costs_binary(ev, e, &l, &r, out, err);
+	return costs_binary(&ev->work, e, &l, &r, out, err);
 }
 
 static enum err_code eval_kind(
@@ -533,7 +535,7 @@ static enum err_code eval_kind(
 	case EXPR_CALL:
 		return calls[e->call.fn->id](ev, e, out, err);
 	case EXPR_SUBQUERY: /* functions over a window read it by themselves */
-		return eval_fault(ev, e, err, ERR_INVALID,
+		return work_fault(&ev->work, e, err, ERR_INVALID,
 			"a subquery is a whole query, or the argument of a function over a window");
 	case EXPR_PAREN:
 		break; /* stripped */
@@ -547,7 +549,7 @@ enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *ou
 	enum err_code rc;
 
 	assert(e->types && e->types != VALUE_FRAMES);
-	if ((rc = eval_check(ev, err)))
+	if ((rc = work_check(&ev->work, err)))
 		return rc;
 	e = expr_strip(e);
 	rc = eval_kind(ev, e, out, err);
@@ -560,7 +562,7 @@ enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *ou
 static enum err_code eval_tables(struct eval *ev, const struct value *of, struct err *err)
 {
 	struct value tables;
-	enum err_code rc = profiles_top(ev, of, INFINITY, &tables, err);
+	enum err_code rc = profiles_top(&ev->work, of, INFINITY, &tables, err);
 
 	ev->tables = rc ? NULL : tables.tops;
 	return rc;
@@ -568,7 +570,7 @@ static enum err_code eval_tables(struct eval *ev, const struct value *of, struct
 
 enum err_code eval_root(struct eval *ev, struct value *out, struct err *err)
 {
-	const struct expr *e = expr_strip(ev->query->root);
+	const struct expr *e = expr_strip(ev->work.query->root);
 	bool found = false;
 	enum err_code rc = ERR_OK;
 
@@ -580,12 +582,12 @@ enum err_code eval_root(struct eval *ev, struct value *out, struct err *err)
 		return rc;
 	if (ev->with_tables && (out->type & VALUE_PROFILES) && (rc = eval_tables(ev, out, err)))
 		return rc;
-	return profiles_whole(ev, e, out, err);
+	return profiles_whole(&ev->work, e, out, err);
 }
 
 enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = eval_exact(ev, e, out, err);
 
-	return rc ? rc : profiles_whole(ev, e, out, err);
+	return rc ? rc : profiles_whole(&ev->work, e, out, err);
 }

@@ -1,17 +1,49 @@
 /*
  * Evaluator: the tree of a query to a value, at one time. Private to promql/.
  *
- * The engine sets a struct eval up and calls eval_expr once, or once per step. Each file of
- * operators takes values and gives values.
+ * The engine sets a struct eval up and calls eval_root once, or eval_totals once per step.
+ * Operators get its work; each other part has an owner, whose header says what is in it.
  *
- * Errors:    those of promql/value/evaluation.h; what the database returns.
- * Ownership: values live in eval.arena and in the querier.
+ * Errors:    those of promql/value/work.h; what the database returns.
+ * Ownership: values live in work.arena and in the querier.
  * Threads:   one evaluation, one thread.
  */
 #ifndef PROMQL_EVAL_H
 #define PROMQL_EVAL_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/timeline.h"
+#include "promql/value/work.h"
+
+/* The querier and memory of a helping thread. */
+struct eval_fork {
+	struct db_querier *querier; /* NULL: not needed yet */
+	struct arena arena; /* what it read; handed to the evaluation's */
+};
+
+struct eval {
+	struct work work; /* of this time; operators get it */
+	struct timeline times;
+	struct db_querier *querier;
+	struct unit_note *units; /* promql/unit.h */
+	struct numeric_cache *numbers; /* promql/numeric.h */
+	struct file_set *files; /* promql/files/files.h; NULL: none came with the query */
+	struct naming *naming; /* tsdb/debuginfo/names/naming.h; NULL: addresses stay */
+	struct subquery_cache *subqueries; /* promql/subquery.h */
+	uint64_t samples_max, samples; /* read so far, over all steps */
+	struct query_plan *plan; /* promql/plan.h */
+	const struct reader *reader; /* promql/reader.h */
+	bool timed; /* the time of each expression goes into the plan */
+	struct workers *workers; /* promql/workers.h; NULL: none */
+	struct eval_fork *forks; /* one per thread; NULL: one thread does all */
+	int64_t rate_groups_ns; /* promql/engine/engine.h */
+	uint64_t parallel_samples; /* fewer are not split; 0: the default */
+	bool all_sample_labels; /* keep them even if the query does not name them */
+	bool rows_only; /* only the rows of tables are looked at */
+	bool with_tables; /* an answer of profiles has their tables too */
+	struct top_table *tables; /* these, per element; NULL: there are none */
+	struct str *label_names; /* that some `by` names: kept where samples have them */
+	size_t label_names_n;
+};
 
 /* Collects the names of `by` lists in eval.label_names. */
 MUST_CHECK enum err_code eval_prepare(struct eval *ev, struct err *err);

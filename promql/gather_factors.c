@@ -6,6 +6,7 @@
  * Sums are much less to read, but the factors must be known before. The totals of a series tell its
  * factor, and cost only the heads of its records.
  */
+#include "promql/eval.h"
 #include "promql/gather.h"
 
 #include "base/clock.h"
@@ -89,12 +90,12 @@ static enum err_code gather_factors_read_totals(
 {
 	int64_t min_ns = c->min_ns ? c->min_ns : g->s->window.min_ns;
 	struct sum_stats stats = { 0 };
-	enum err_code rc = eval_check(g->ev, err);
+	enum err_code rc = work_check(&g->ev->work, err);
 
 	if (rc)
 		return rc;
 	rc = db_sum(g->ev->querier, &c->series, 1, &c->type, min_ns, g->s->window.max_ns,
-		gather_pick(g, 0), NULL, g->ev->arena, &stats, err);
+		gather_pick(g, 0), NULL, g->ev->work.arena, &stats, err);
 	gather_factors_add_stats(all, &stats);
 	return rc;
 }
@@ -172,7 +173,7 @@ enum err_code factors_join(struct gathering *g, struct err *err)
 		if ((at = map_find(&map, hash, slot_eq, g, slot)) != MAP_NONE)
 			rc = slots_merge(g, &g->of[at], slot, err);
 		else if (!map_add(&map, hash, (uint32_t)i))
-			rc = eval_nomem(g->ev, err);
+			rc = work_nomem(&g->ev->work, err);
 	}
 	map_release(&map);
 	return rc;

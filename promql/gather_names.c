@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/map.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "tsdb/debuginfo/names/naming.h"
 
@@ -32,8 +33,8 @@ static enum err_code gather_names_add_bare(struct eval *ev, const struct part *p
 	struct bare_cost *grown;
 
 	if (n > costs->n) {
-		if (!(grown = arena_array(ev->arena, struct bare_cost, n)))
-			return eval_nomem(ev, err);
+		if (!(grown = arena_array(ev->work.arena, struct bare_cost, n)))
+			return work_nomem(&ev->work, err);
 		if (costs->n)
 			memcpy(grown, costs->of, costs->n * sizeof(*grown));
 		costs->of = grown;
@@ -98,7 +99,7 @@ static enum err_code gather_names_join_binaries(
 		uint32_t at = map_find(&map, hash, gather_names_binary_eq, ev, b);
 
 		if (at == MAP_NONE) {
-			rc = map_add(&map, hash, i) ? ERR_OK : eval_nomem(ev, err);
+			rc = map_add(&map, hash, i) ? ERR_OK : work_nomem(&ev->work, err);
 			continue;
 		}
 		c->of[at].leaf += c->of[i].leaf;
@@ -167,8 +168,8 @@ static enum err_code gather_names_tell_shares(
 	buf_printf(&text, "%.3g%% of the cost %s without names:", 100 * sum[leaf] / c->all,
 		leaf ? "is in addresses" : "is called from addresses");
 	gather_names_print_binaries(ev, c, leaf, any[leaf], &text);
-	rc = buf_failed(&text) ? eval_nomem(ev, err) :
-							 eval_info(ev, err, STR_FMT, STR_ARG(buf_str(&text)));
+	rc = buf_failed(&text) ? work_nomem(&ev->work, err) :
+							 work_info(&ev->work, err, STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }
@@ -181,7 +182,7 @@ static enum err_code gather_names_tell_paths(struct eval *ev, struct err *err)
 		const struct naming_binary *b = naming_binary(ev->naming, i);
 
 		if (b->known && b->by_path &&
-			(rc = eval_info(ev, err,
+			(rc = work_info(&ev->work, err,
 				 "names of " STR_FMT
 				 " are from the only file with this name: the profiles have no build id",
 				 STR_ARG(b->path))))
@@ -203,10 +204,10 @@ enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
 			struct naming_stacks stacks = { part->n ? &part->cells[0].stack : NULL,
 				sizeof(*part->cells), part->n };
 
-			if ((rc = naming_partition(ev->naming, ev->arena, part->partition, &stacks,
+			if ((rc = naming_partition(ev->naming, ev->work.arena, part->partition, &stacks,
 					 &part->partition, &bare, err)))
 				return rc;
-			if (bare && ev->mode == EVAL_RANGE)
+			if (bare && ev->work.steps)
 				no_shares = true;
 			else if (bare && (rc = gather_names_add_bare(ev, part, bare, &costs, err)))
 				return rc;
@@ -218,7 +219,7 @@ enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
 	if ((rc = gather_names_tell_paths(ev, err)))
 		return rc;
 	if (no_shares)
-		return eval_info(ev, err, "some of the cost is in addresses without names");
+		return work_info(&ev->work, err, "some of the cost is in addresses without names");
 	return gather_names_tell_shares(ev, v, &costs, err);
 }
 

@@ -1,4 +1,5 @@
 /* Slots: rows that are read from the database together. Slots are read side by side. */
+#include "promql/eval.h"
 #include "promql/gather.h"
 
 #include <assert.h>
@@ -15,8 +16,8 @@ static enum err_code gather_slots_grow(
 	void **at = array, *grown;
 	size_t n = *cap ? *cap * 2 : SLOT_SERIES_MIN;
 
-	if (!(grown = arena_calloc(g->ev->arena, n, item)))
-		return eval_nomem(g->ev, err);
+	if (!(grown = arena_calloc(g->ev->work.arena, n, item)))
+		return work_nomem(&g->ev->work, err);
 	if (*cap)
 		memcpy(grown, *at, *cap * item);
 	*at = grown;
@@ -102,8 +103,8 @@ enum err_code slots_add(
 
 static void gather_slots_close_sums(struct gathering *g, struct sums *s)
 {
-	if (g->ev->budget)
-		budget_give(g->ev->budget, s->charged);
+	if (g->ev->work.budget)
+		budget_give(g->ev->work.budget, s->charged);
 	accum_close(s->acc);
 	function_sums_close(s->functions);
 	*s = (struct sums){ 0 };
@@ -136,7 +137,7 @@ static void gather_slots_window_of(
 /* Memory of sums counts as the query's. */
 static enum err_code gather_slots_charge(struct gathering *g, struct sums *s, struct err *err)
 {
-	struct budget *b = g->ev->budget;
+	struct budget *b = g->ev->work.budget;
 	size_t bytes = (s->acc ? accum_bytes(s->acc) : 0) +
 		(s->functions ? function_sums_bytes(s->functions) : 0);
 
@@ -183,7 +184,7 @@ static enum err_code gather_slots_sum_window(struct gathering *g, const struct s
 	int64_t min_ns, int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out,
 	struct err *err)
 {
-	enum err_code rc = eval_check(g->ev, err);
+	enum err_code rc = work_check(&g->ev->work, err);
 
 	if (rc || (rc = gather_slots_open_sums(g, slot, out, err)))
 		return rc;
@@ -204,7 +205,7 @@ static enum err_code gather_slots_count(
 	ev->samples += slot->sums.stats.read;
 	if (ev->samples <= ev->samples_max)
 		return ERR_OK;
-	return eval_fault(ev, g->s->expr, err, ERR_LIMIT,
+	return work_fault(&ev->work, g->s->expr, err, ERR_LIMIT,
 		"the query reads more than %llu samples (--query.max-samples)",
 		(unsigned long long)ev->samples_max);
 }
@@ -233,7 +234,7 @@ static enum err_code gather_slots_sum_bundle(struct gathering *g, struct gather_
 	size_t n, struct db_querier *q, struct arena *a, struct err *err)
 {
 	struct db_sum_of of[BUNDLE_MAX];
-	enum err_code rc = eval_check(g->ev, err);
+	enum err_code rc = work_check(&g->ev->work, err);
 
 	assert(n <= BUNDLE_MAX);
 	for (size_t i = 0; i < n && !rc; i++) {
@@ -260,10 +261,10 @@ static enum err_code gather_slots_sum_some(struct gathering *g, size_t *at, stru
 		v[i].slot = &g->slots[*at + i];
 		gather_slots_window_of(g, v[i].slot, &v[i].min_ns, &v[i].max_ns);
 	}
-	if (gather_slots_sum_bundle(g, v, n, g->ev->querier, g->ev->arena, NULL)) {
+	if (gather_slots_sum_bundle(g, v, n, g->ev->querier, g->ev->work.arena, NULL)) {
 		for (size_t i = 0; i < n; i++)
 			gather_slots_close_sums(g, &v[i].sums);
-		return eval_check(g->ev, err);
+		return work_check(&g->ev->work, err);
 	}
 	for (size_t i = 0; i < n; i++)
 		g->slots[*at + i].sums = v[i].sums;
@@ -286,8 +287,8 @@ static enum err_code gather_slots_sum_one_by_one(struct gathering *g, struct err
 	}
 	for (size_t i = at; i < g->slots_n && !rc; i++) {
 		gather_slots_window_of(g, &g->slots[i], &min_ns, &max_ns);
-		rc = gather_slots_sum_window(
-			g, &g->slots[i], min_ns, max_ns, g->ev->querier, g->ev->arena, &g->slots[i].sums, err);
+		rc = gather_slots_sum_window(g, &g->slots[i], min_ns, max_ns, g->ev->querier,
+			g->ev->work.arena, &g->slots[i].sums, err);
 		if (!rc)
 			rc = gather_slots_count(g, &g->slots[i], err);
 	}
@@ -341,7 +342,7 @@ static enum err_code gather_slots_merge_sums(
 	if (!rc && to->functions)
 		rc = function_sums_merge(to->functions, from->functions, err);
 	if (!rc)
-		rc = sum_stats_merge(&to->stats, &from->stats, g->ev->arena, err);
+		rc = sum_stats_merge(&to->stats, &from->stats, g->ev->work.arena, err);
 	gather_slots_close_sums(g, from);
 	return rc ? rc : gather_slots_charge(g, to, err);
 }
@@ -380,8 +381,8 @@ static enum err_code gather_slots_cut_pieces(
 		each = n + 1;
 	if (each < 1)
 		each = 1;
-	if (!(r->v = arena_array(g->ev->arena, struct gather_slots_piece, each * g->slots_n)))
-		return eval_nomem(g->ev, err);
+	if (!(r->v = arena_array(g->ev->work.arena, struct gather_slots_piece, each * g->slots_n)))
+		return work_nomem(&g->ev->work, err);
 	for (size_t i = 0; i < g->slots_n; i++) {
 		gather_slots_window_of(g, &g->slots[i], &from, &end);
 		for (size_t k = 0; k < each; k++) {
@@ -405,7 +406,7 @@ void forks_end(struct eval *ev, bool failed)
 
 		assert(ev->forks);
 		if (!failed)
-			arena_adopt(ev->arena, &f->arena);
+			arena_adopt(ev->work.arena, &f->arena);
 		arena_release(&f->arena);
 		if (!failed || !f->querier)
 			continue;
@@ -513,7 +514,7 @@ enum err_code slots_sum(struct gathering *g, struct err *err)
 	if (gather_slots_is_worth_it(g) && g->slots_n) {
 		if ((rc = gather_slots_sum_side_by_side(g, &done, err)) || done)
 			return rc;
-		if ((rc = eval_check(g->ev, err)))
+		if ((rc = work_check(&g->ev->work, err)))
 			return rc;
 	}
 	return gather_slots_sum_one_by_one(g, err);
@@ -527,7 +528,7 @@ static enum err_code gather_slots_estimate_group(struct gathering *g, const stru
 	size_t n, struct sum_estimate *out, struct err *err)
 {
 	int64_t min_ns, max_ns;
-	enum err_code rc = eval_check(g->ev, err);
+	enum err_code rc = work_check(&g->ev->work, err);
 
 	g->slots_n = g->from = 0;
 	for (size_t i = 0; i < n && !rc; i++)

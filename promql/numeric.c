@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "promql/eval.h"
 #include "promql/plan.h"
 #include "promql/reader.h"
 #include "tsdb/columns/number_chunk.h"
@@ -27,10 +28,11 @@ struct numeric_cache {
 	struct numeric_values *values; /* by series; in slice */
 };
 
-struct time_window numeric_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
+struct time_window numeric_window(
+	const struct timeline *times, const struct selector *s, int64_t t_ns)
 {
-	struct time_window w = selector_window(ev, s, t_ns);
-	int64_t width = s->window_ns ? s->window_ns : ev->lookback_ns;
+	struct time_window w = selector_window(times, s, t_ns);
+	int64_t width = s->window_ns ? s->window_ns : times->lookback_ns;
 
 	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns))
 		w.min_ns = INT64_MIN;
@@ -56,19 +58,19 @@ static enum err_code numeric_find_series(
 {
 	const struct selector *s = &e->selector;
 	struct series_cost each = numeric_cost_of(ev);
-	struct matcher *sent = arena_array(ev->whole, struct matcher, s->matchers_n + 1);
+	struct matcher *sent = arena_array(ev->work.whole, struct matcher, s->matchers_n + 1);
 	struct db_series *v;
 	size_t k = 0, about;
 	enum err_code rc;
 
 	if (!sent)
-		return arena_fail(ev->whole, "query", err);
+		return arena_fail(ev->work.whole, "query", err);
 	if (s->name.len)
 		sent[k++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = s->name };
 	for (size_t i = 0; i < s->matchers_n; i++)
 		sent[k++] = s->matchers[i];
 	rc = db_select_within(ev->querier, DB_NUMBERS, sent, k, plan_series_max(ev, e, each), &about,
-		ev->whole, &v, &c->n, err);
+		ev->work.whole, &v, &c->n, err);
 	if (rc)
 		return about ? plan_refuse_series(ev, e, each, about, err) : rc;
 	c->series = v;
@@ -81,16 +83,16 @@ static enum err_code numeric_find_cache(
 	struct numeric_cache *c = ev->numbers;
 	enum err_code rc;
 
-	while (c && !(c->scope == ev->scope && expr_eq(c->expr, e)))
+	while (c && !(c->scope == ev->times.scope && expr_eq(c->expr, e)))
 		c = c->next;
 	if (!c) {
-		if (!(c = arena_new(ev->whole, struct numeric_cache)))
-			return arena_fail(ev->whole, "query", err);
+		if (!(c = arena_new(ev->work.whole, struct numeric_cache)))
+			return arena_fail(ev->work.whole, "query", err);
 		c->expr = e;
-		c->scope = ev->scope;
+		c->scope = ev->times.scope;
 		if ((rc = numeric_find_series(ev, e, c, err)))
 			return rc;
-		arena_init_shared(&c->slice, ev->budget);
+		arena_init_shared(&c->slice, ev->work.budget);
 		c->next = ev->numbers;
 		ev->numbers = c;
 	}
@@ -121,13 +123,13 @@ void numeric_release(struct eval *ev)
 
 /* The end of a slice for this step and later ones: each value is read about twice at most. */
 static int64_t numeric_slice_end(
-	const struct eval *ev, const struct selector *s, const struct time_window *w)
+	const struct timeline *times, const struct selector *s, const struct time_window *w)
 {
 	int64_t width = w->max_ns - w->min_ns, last, end;
 
-	if (ev->mode != EVAL_RANGE)
+	if (times->mode != EVAL_RANGE)
 		return w->max_ns;
-	last = numeric_window_read(ev, s, ev->last_ns).max_ns;
+	last = numeric_window_read(times, s, times->last_ns).max_ns;
 	if (__builtin_add_overflow(w->max_ns, width > SLICE_NS ? width : SLICE_NS, &end) || end > last)
 		end = last;
 	return end > w->max_ns ? end : w->max_ns;
@@ -136,7 +138,8 @@ static int64_t numeric_slice_end(
 static enum err_code numeric_read_slice(
 	struct eval *ev, struct numeric_cache *c, const struct time_window *w, struct err *err)
 {
-	int64_t max = numeric_slice_end(ev, &c->expr->selector, w), start = clock_monotonic_ns();
+	int64_t max = numeric_slice_end(&ev->times, &c->expr->selector, w),
+			start = clock_monotonic_ns();
 	uint64_t before = ev->samples;
 	enum err_code rc = ERR_OK;
 
@@ -147,13 +150,13 @@ static enum err_code numeric_read_slice(
 	for (size_t i = 0; i < c->n && !rc; i++) {
 		struct numeric_values *v = &c->values[i];
 
-		if (i % 64 == 0 && (rc = eval_check(ev, err)))
+		if (i % 64 == 0 && (rc = work_check(&ev->work, err)))
 			break;
 		rc = db_numbers(
 			ev->querier, &c->series[i], w->min_ns, max, &c->slice, &v->ts, &v->values, &v->n, err);
 		ev->samples += v->n;
 		if (!rc && ev->samples > ev->samples_max)
-			rc = eval_fault(ev, c->expr, err, ERR_LIMIT,
+			rc = work_fault(&ev->work, c->expr, err, ERR_LIMIT,
 				"the query reads more than %llu samples (--query.max-samples)",
 				(unsigned long long)ev->samples_max);
 	}
@@ -185,8 +188,8 @@ enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric
 	struct numeric_ranges *out, struct err *err)
 {
 	assert(c->n > 0);
-	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n)))
-		return eval_nomem(ev, err);
+	if (!(out->v = arena_array(ev->work.arena, struct numeric_range, c->n)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < c->n; i++)
 		out->v[out->n++] = (struct numeric_range){ .metric = c->series[i].labels };
 	return plan_numbers(ev, e, c->series, c->n, err);
@@ -203,9 +206,9 @@ static int64_t numeric_end_of_ms(int64_t when)
 }
 
 struct time_window numeric_window_read(
-	const struct eval *ev, const struct selector *s, int64_t t_ns)
+	const struct timeline *times, const struct selector *s, int64_t t_ns)
 {
-	struct time_window w = numeric_window(ev, s, t_ns);
+	struct time_window w = numeric_window(times, s, t_ns);
 
 	w.min_ns = numeric_end_of_ms(w.min_ns);
 	w.max_ns = numeric_end_of_ms(w.max_ns);
@@ -215,15 +218,15 @@ struct time_window numeric_window_read(
 enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric_cache *c,
 	struct numeric_ranges *out, struct err *err)
 {
-	struct time_window w = numeric_window_read(ev, &e->selector, ev->t_ns);
+	struct time_window w = numeric_window_read(&ev->times, &e->selector, ev->work.t_ns);
 	enum err_code rc;
 
 	assert(c->n > 0);
 	if ((!c->values || w.min_ns < c->min_ns || w.max_ns > c->max_ns) &&
 		(rc = numeric_read_slice(ev, c, &w, err)))
 		return rc;
-	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n)))
-		return eval_nomem(ev, err);
+	if (!(out->v = arena_array(ev->work.arena, struct numeric_range, c->n)))
+		return work_nomem(&ev->work, err);
 	out->n = c->n;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct numeric_values *v = &c->values[i];
@@ -261,8 +264,8 @@ static enum err_code promql_numeric_latest(struct eval *ev, const struct expr *e
 	if ((rc = numeric_select(ev, e, &r, err)) || !(*found = r.n > 0))
 		return rc;
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_array(ev->arena, struct cost, r.n)))
-		return eval_nomem(ev, err);
+	if (!(out->costs = arena_array(ev->work.arena, struct cost, r.n)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < r.n; i++) {
 		const struct numeric_range *v = &r.v[i];
 		double last = v->n ? v->values[v->n - 1] : 0;
@@ -272,7 +275,7 @@ static enum err_code promql_numeric_latest(struct eval *ev, const struct expr *e
 		if (times)
 			last = (double)(v->ts[v->n - 1] / NS_PER_MS) / 1e3;
 		out->costs[out->n++] = (struct cost){
-			.metric = v->metric, .value = last, .t_ns = ev->t_ns
+			.metric = v->metric, .value = last, .t_ns = ev->work.t_ns
 		};
 	}
 	return ERR_OK;
@@ -299,7 +302,7 @@ enum err_code numeric_refuse_window(struct eval *ev, const struct expr *e, struc
 	if ((rc = numeric_find_cache(ev, e, &c, err)) || c->n == 0)
 		return rc;
 	expr_print(&text, e);
-	rc = eval_fault(ev, e, err, ERR_INVALID,
+	rc = work_fault(&ev->work, e, err, ERR_INVALID,
 		STR_FMT " are numbers: use avg_over_time() or a similar function", STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;

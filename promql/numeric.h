@@ -20,10 +20,11 @@
 #include "promql/choose.h"
 
 /* (min, max] that a selector wants of numbers. */
-struct time_window numeric_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
+struct time_window numeric_window(
+	const struct timeline *times, const struct selector *s, int64_t t_ns);
 /* The same, by the nanosecond. */
 struct time_window numeric_window_read(
-	const struct eval *ev, const struct selector *s, int64_t t_ns);
+	const struct timeline *times, const struct selector *s, int64_t t_ns);
 
 /* One series of a selector, with the values in its window. */
 struct numeric_range {

@@ -30,8 +30,8 @@ static struct time_window numeric_over_time_window_of(
 	struct time_window w;
 
 	if (range->kind == EXPR_SELECTOR)
-		return numeric_window(ev, &range->selector, ev->t_ns);
-	w = (struct time_window){ .max_ns = eval_shifted(ev, &s->shift, ev->t_ns) };
+		return numeric_window(&ev->times, &range->selector, ev->work.t_ns);
+	w = (struct time_window){ .max_ns = timeline_shifted(&ev->times, &s->shift, ev->work.t_ns) };
 	if (__builtin_sub_overflow(w.max_ns, s->range_ns, &w.min_ns))
 		w.min_ns = INT64_MIN;
 	return w;
@@ -47,8 +47,8 @@ static enum err_code numeric_over_time_check_kind(
 
 	if ((rc = choose_series(ev, selector, &series, &n, err)) || !n)
 		return rc;
-	return eval_fault(
-		ev, selector, err, ERR_INVALID, "%s() needs numbers, got profiles", e->call.fn->name);
+	return work_fault(&ev->work, selector, err, ERR_INVALID, "%s() needs numbers, got profiles",
+		e->call.fn->name);
 }
 
 static enum err_code numeric_over_time_read_ranges(struct eval *ev, const struct expr *e,
@@ -73,7 +73,7 @@ static enum err_code numeric_over_time_check_args(
 		return ERR_OK;
 	for (size_t i = 0; i < 2; i++)
 		if (!(args[i] > 0 && args[i] < 1))
-			return eval_fault(ev, e->call.args[i + 1], err, ERR_INVALID,
+			return work_fault(&ev->work, e->call.args[i + 1], err, ERR_INVALID,
 				"invalid %s factor. Expected: 0 < %s < 1, got: %f", names[i], i ? "tf" : "sf",
 				args[i]);
 	return ERR_OK;
@@ -104,11 +104,12 @@ static enum err_code numeric_over_time_absent_over(
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (present)
 		return ERR_OK;
-	if (range->kind == EXPR_SELECTOR && (rc = absent_labels(ev, &range->selector, &metric, err)))
+	if (range->kind == EXPR_SELECTOR &&
+		(rc = absent_labels(&ev->work, &range->selector, &metric, err)))
 		return rc;
-	if (!(out->costs = arena_new(ev->arena, struct cost)))
-		return eval_nomem(ev, err);
-	*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->t_ns };
+	if (!(out->costs = arena_new(ev->work.arena, struct cost)))
+		return work_nomem(&ev->work, err);
+	*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->work.t_ns };
 	out->n = 1;
 	return ERR_OK;
 }
@@ -125,7 +126,7 @@ static enum err_code numeric_over_time_note_no_counter(
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (str_has_suffix(name, str_of(ends[i])))
 			return ERR_OK;
-	return eval_info(ev, err,
+	return work_info(&ev->work, err,
 		"metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "
 		"\"" STR_FMT "\"",
 		STR_ARG(name));
@@ -135,11 +136,11 @@ static enum err_code numeric_over_time_note_no_counter(
 static enum err_code numeric_over_time_take_samples(
 	struct eval *ev, const struct numeric_range *from, struct samples *out, struct err *err)
 {
-	int64_t *ts = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*ts));
-	double *v = arena_alloc_raw(ev->arena, from->n * 2 + 1, sizeof(*v));
+	int64_t *ts = arena_alloc_raw(ev->work.arena, from->n + 1, sizeof(*ts));
+	double *v = arena_alloc_raw(ev->work.arena, from->n * 2 + 1, sizeof(*v));
 
 	if (!ts || !v)
-		return eval_nomem(ev, err);
+		return work_nomem(&ev->work, err);
 	out->n = 0;
 	for (size_t i = 0; i < from->n; i++) {
 		if (number_is_stale(from->values[i]))
@@ -165,9 +166,9 @@ static enum err_code numeric_over_time_apply(struct eval *ev, const struct expr 
 	if (!samples_function(fn)(s, &value))
 		return ERR_OK;
 	if (fn != FN_LAST_OVER_TIME && fn != FN_FIRST_OVER_TIME &&
-		(rc = labels_without_name(ev, metric, &metric, err)))
+		(rc = labels_without_name(&ev->work, metric, &metric, err)))
 		return rc;
-	out->costs[out->n++] = (struct cost){ .metric = metric, .value = value, .t_ns = ev->t_ns };
+	out->costs[out->n++] = (struct cost){ .metric = metric, .value = value, .t_ns = ev->work.t_ns };
 	return ERR_OK;
 }
 
@@ -175,7 +176,7 @@ enum err_code call_over_time(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct expr *range = numeric_over_time_range_of(e);
-	struct samples s = { .t_ns = ev->t_ns, .args = { NAN, NAN } };
+	struct samples s = { .t_ns = ev->work.t_ns, .args = { NAN, NAN } };
 	struct time_window w;
 	struct numeric_ranges r;
 	bool present = false;
@@ -188,8 +189,8 @@ enum err_code call_over_time(
 	s.min_ns = w.min_ns;
 	s.max_ns = w.max_ns;
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_array(ev->arena, struct cost, r.n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->costs = arena_array(ev->work.arena, struct cost, r.n + 1)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < r.n; i++) {
 		if ((rc = numeric_over_time_take_samples(ev, &r.v[i], &s, err)))
 			return rc;
@@ -223,8 +224,8 @@ enum err_code numeric_series(
 	if (rc || !*found)
 		return rc;
 	*out = (struct value){ .type = VALUE_RANGE };
-	if (!(out->series = arena_array(ev->arena, struct cost_series, r.n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->series = arena_array(ev->work.arena, struct cost_series, r.n + 1)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < r.n; i++) {
 		struct cost_series *to = &out->series[out->n];
 
@@ -232,9 +233,10 @@ enum err_code numeric_series(
 			return rc;
 		if (!s.n)
 			continue;
-		*to = (struct cost_series){ r.v[i].metric, arena_array(ev->arena, struct point, s.n), s.n };
+		*to = (struct cost_series){ r.v[i].metric, arena_array(ev->work.arena, struct point, s.n),
+			s.n };
 		if (!to->points)
-			return eval_nomem(ev, err);
+			return work_nomem(&ev->work, err);
 		for (size_t k = 0; k < s.n; k++)
 			to->points[k] = (struct point){ s.ts[k], s.v[k] };
 		out->n++;

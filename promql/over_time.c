@@ -8,6 +8,7 @@
 #include "promql/over_time.h"
 #include "base/clock.h"
 #include "promql/costs/costs.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/syntax/functions.h"
@@ -75,8 +76,8 @@ enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merg
 	if ((rc = over_numbers(ev, selector, &numbers, err)))
 		return rc;
 	if (numbers && over.over == OVER_MEAN_RATE && selector->selector.name.len)
-		return eval_fault(
-			ev, selector, err, ERR_INVALID, "mean_rate() needs profiles, got numbers; use rate()");
+		return work_fault(&ev->work, selector, err, ERR_INVALID,
+			"mean_rate() needs profiles, got numbers; use rate()");
 	if (numbers && over.over != OVER_MEAN_RATE)
 		return call_over_time(ev, e, out, err);
 	rc = choose_profiles(ev, selector, &over, out, err);
@@ -90,7 +91,7 @@ enum err_code over_refuse_levels(struct eval *ev, const struct expr *e, enum ove
 	enum err_code rc;
 
 	profile_type_print(&text, type);
-	rc = eval_fault(ev, e, err, ERR_INVALID,
+	rc = work_fault(&ev->work, e, err, ERR_INVALID,
 		"%s() needs amounts that add up in time, got levels: " STR_FMT
 		"; use avg_over_time() for the mean",
 		over == OVER_MEAN_RATE ? "mean_rate" : "rate", STR_ARG(buf_str(&text)));
@@ -118,22 +119,22 @@ enum err_code call_count_over(
 	if ((rc = choose_profiles(ev, selector, &each, &v, err)))
 		return rc;
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_array(ev->arena, struct cost, v.n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->costs = arena_array(ev->work.arena, struct cost, v.n + 1)))
+		return work_nomem(&ev->work, err);
 	if (fn == FN_ABSENT_OVER_TIME) {
-		if ((rc = absent_labels(ev, &selector->selector, &metric, err)))
+		if ((rc = absent_labels(&ev->work, &selector->selector, &metric, err)))
 			return rc;
-		*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->t_ns };
+		*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->work.t_ns };
 		out->n = v.n == 0;
 		return ERR_OK;
 	}
 	for (size_t i = 0; i < v.n; i++) {
-		if ((rc = labels_without_name(ev, v.profiles[i].metric, &metric, err)))
+		if ((rc = labels_without_name(&ev->work, v.profiles[i].metric, &metric, err)))
 			return rc;
 		out->costs[out->n++] = (struct cost){
 			.metric = metric,
 			.value = fn == FN_COUNT_OVER_TIME ? (double)v.profiles[i].profiles : 1,
-			.t_ns = ev->t_ns,
+			.t_ns = ev->work.t_ns,
 		};
 	}
 	return costs_distinct(out->costs, out->n, err);
@@ -161,7 +162,7 @@ static enum err_code promql_over_time_read_totals(struct eval *ev, const struct 
 	const struct chosen *c, struct sum_stats *stats, struct err *err)
 {
 	enum err_code rc = db_sum(ev->querier, &c->series, 1, &c->type, s->window.min_ns,
-		s->window.max_ns, SUM_FACTS, NULL, ev->arena, stats, err);
+		s->window.max_ns, SUM_FACTS, NULL, ev->work.arena, stats, err);
 
 	ev->samples += stats->read;
 	return rc;
@@ -171,16 +172,18 @@ static enum err_code promql_over_time_read_totals(struct eval *ev, const struct 
 static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 	const struct chosen *c, size_t epoch, bool greatest, struct best *best, struct err *err)
 {
+	struct infos dropped = { .n = 0 }; /* the answer is about one scrape of them */
+	struct eval in = *ev;
 	const struct db_row *row;
 	struct db_rows *rows;
 	enum err_code rc;
 
+	in.work.infos = &dropped;
 	if (c->none)
 		return ERR_OK;
 	if ((rc = db_rows_open(ev->querier, c->series, s->window.min_ns, s->window.max_ns, &rows, err)))
 		return rc;
 	while (!(rc = db_rows_next(rows, &row, err))) {
-		size_t infos = ev->infos_n;
 		struct selection one = *s;
 		struct chosen at = *c;
 		struct value v = { 0 };
@@ -191,12 +194,12 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 		one.n = 1;
 		one.groups_n = 1;
 		one.totals_only = false;
-		if ((rc = eval_check(ev, err)) || (rc = gather_selection(ev, &one, &v, err)))
+		if ((rc = work_check(&ev->work, err)) || (rc = gather_selection(&in, &one, &v, err)))
 			break;
-		ev->infos_n = infos; /* the answer is about one of them */
 		if (v.n > 0)
 			best_compare(best, greatest, v.profiles[0].value_total, at.at_ns, epoch);
 	}
+	ev->samples = in.samples;
 	db_rows_close(rows);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
@@ -234,11 +237,11 @@ static enum err_code promql_over_time_check_kept(
 	enum err_code rc;
 
 	rc = db_sum(ev->querier, &c->series, 1, &c->type, c->at_ns - 1, c->at_ns, SUM_LAST, NULL,
-		ev->arena, &stats, err);
+		ev->work.arena, &stats, err);
 	if (rc || stats.rows)
 		return rc;
 	time_print_rfc3339(&at, c->at_ns);
-	rc = eval_fault(ev, s->expr, err, ERR_INVALID,
+	rc = work_fault(&ev->work, s->expr, err, ERR_INVALID,
 		"the scrape of " STR_FMT " with the %s total is stored only in rollups",
 		STR_ARG(buf_str(&at)), s->over == OVER_MAX ? "greatest" : "smallest");
 	buf_release(&at);
@@ -254,8 +257,8 @@ enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
 
 	if (s->over != OVER_MIN && s->over != OVER_MAX)
 		return ERR_OK;
-	if (!(chosen = arena_array(ev->arena, struct chosen, s->n + 1)))
-		return eval_nomem(ev, err);
+	if (!(chosen = arena_array(ev->work.arena, struct chosen, s->n + 1)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < s->n; i = end) {
 		for (end = i + 1; end < s->n &&
 			 choose_is_same_series(

@@ -43,7 +43,7 @@ static bool plan_selects_alike(const struct selector *a, const struct selector *
 
 static enum err_code plan_nomem(struct eval *ev, struct err *err)
 {
-	return arena_fail(ev->whole, "query", err);
+	return arena_fail(ev->work.whole, "query", err);
 }
 
 static enum err_code plan_find_set(struct eval *ev, const struct expr *e, const struct merging *m,
@@ -58,8 +58,8 @@ static enum err_code plan_find_set(struct eval *ev, const struct expr *e, const 
 		!(plan_selects_alike(set->selector, &e->selector) && plan_groups_alike(set->merging, m)))
 		set = set->next;
 	if (!set) {
-		set = arena_new(ev->whole, struct chosen_set);
-		kept = arena_new(ev->whole, struct merging);
+		set = arena_new(ev->work.whole, struct chosen_set);
+		kept = arena_new(ev->work.whole, struct merging);
 		if (!set || !kept)
 			return plan_nomem(ev, err);
 		*kept = *m;
@@ -78,7 +78,7 @@ static struct plan_read *plan_look_up(
 	const struct eval *ev, const struct expr *e, const struct merging *m, bool numbers)
 {
 	for (struct plan_read *r = ev->plan->reads; r; r = r->next)
-		if (!r->set == numbers && r->scope == ev->scope && expr_eq(r->expr, e) &&
+		if (!r->set == numbers && r->scope == ev->times.scope && expr_eq(r->expr, e) &&
 			(numbers ||
 				(plan_groups_alike(&r->merging, m) && r->merging.over == m->over &&
 					r->merging.totals_only == m->totals_only && r->merging.by_name == m->by_name)))
@@ -89,25 +89,26 @@ static struct plan_read *plan_look_up(
 /* It is read in one window at every step. */
 static bool plan_is_pinned(const struct eval *ev, const struct expr *e)
 {
-	return ev->mode != EVAL_RANGE || e->selector.shift.at != AT_NONE;
+	return ev->times.mode != EVAL_RANGE || e->selector.shift.at != AT_NONE;
 }
 
 static uint64_t plan_steps_of(const struct eval *ev, const struct expr *e)
 {
-	assert(ev->mode != EVAL_RANGE || (ev->step_ns > 0 && ev->first_ns <= ev->last_ns));
-	return plan_is_pinned(ev, e) ? 1 : ev->steps;
+	assert(ev->times.mode != EVAL_RANGE ||
+		(ev->times.step_ns > 0 && ev->times.first_ns <= ev->times.last_ns));
+	return plan_is_pinned(ev, e) ? 1 : ev->work.steps;
 }
 
 static enum err_code plan_add_read(
 	struct eval *ev, const struct expr *e, struct plan_read **out, struct err *err)
 {
 	struct plan_read **end = &ev->plan->reads;
-	struct plan_read *r = arena_new(ev->whole, struct plan_read);
+	struct plan_read *r = arena_new(ev->work.whole, struct plan_read);
 
 	if (!r)
 		return plan_nomem(ev, err);
 	r->expr = e;
-	r->scope = ev->scope;
+	r->scope = ev->times.scope;
 	r->pinned = plan_is_pinned(ev, e);
 	r->steps = plan_steps_of(ev, e);
 	while (*end)
@@ -138,7 +139,7 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 		r->elements = set->groups_n;
 	}
 	for (size_t i = 0; i < r->set->infos_n; i++)
-		if ((rc = eval_info(ev, err, STR_FMT, STR_ARG(r->set->infos[i]))))
+		if ((rc = work_info(&ev->work, err, STR_FMT, STR_ARG(r->set->infos[i]))))
 			return rc;
 	*out = r;
 	return ERR_OK;
@@ -158,13 +159,14 @@ enum err_code plan_note_read(struct eval *ev, const struct expr *e, const struct
 
 static int64_t plan_time_of_step(const struct eval *ev, const struct plan_read *r, uint64_t i)
 {
-	if (ev->mode != EVAL_RANGE || r->pinned)
-		return ev->t_ns;
+	if (ev->times.mode != EVAL_RANGE || r->pinned)
+		return ev->work.t_ns;
 	if (r->steps < 2)
-		return ev->first_ns;
+		return ev->times.first_ns;
 	/* The query's own steps are that far apart; those of a subquery may have gaps. */
-	return ev->first_ns +
-		(int64_t)((__int128)(ev->last_ns - ev->first_ns) * (__int128)i / (__int128)(r->steps - 1));
+	return ev->times.first_ns +
+		(int64_t)((__int128)(ev->times.last_ns - ev->times.first_ns) * (__int128)i /
+			(__int128)(r->steps - 1));
 }
 
 static void plan_scale(struct sum_estimate *e, uint64_t n, uint64_t of)
@@ -222,7 +224,8 @@ static uint64_t plan_memory_of(const struct eval *ev, const struct plan_read *r)
 										   gather_group_bytes(ev, plan_read_cost_of(r), false);
 	uint64_t cells = 0;
 
-	if (ev->mode == EVAL_RANGE && !r->pinned) /* which of them live in one step is not known */
+	if (ev->times.mode == EVAL_RANGE &&
+		!r->pinned) /* which of them live in one step is not known */
 		return 0;
 	if (!r->merging.totals_only && !r->merging.by_name && !r->set->by_labels && e->rows)
 		cells = e->samples / e->rows;
@@ -251,10 +254,11 @@ enum err_code plan_note_values(
 	assert(r->set && r->places > 0);
 	if (r->places > 1)
 		return ERR_OK;
-	r->first = selector_window(ev, &r->expr->selector, plan_time_of_step(ev, r, 0));
-	r->last = selector_window(ev, &r->expr->selector, plan_time_of_step(ev, r, r->steps - 1));
+	r->first = selector_window(&ev->times, &r->expr->selector, plan_time_of_step(ev, r, 0));
+	r->last = selector_window(
+		&ev->times, &r->expr->selector, plan_time_of_step(ev, r, r->steps - 1));
 	for (uint64_t i = 0; i < n && !rc; i++) {
-		w = selector_window(ev, &r->expr->selector,
+		w = selector_window(&ev->times, &r->expr->selector,
 			plan_time_of_step(ev, r, n > 1 ? i * (r->steps - 1) / (n - 1) : 0));
 		s = selection_of(r, &w);
 		if (s.over == OVER_MIN || s.over == OVER_MAX) /* then one scrape each */
@@ -279,7 +283,7 @@ enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct d
 		r->places++;
 		return ERR_OK;
 	}
-	if (!(all = arena_calloc(ev->arena, n + 1, sizeof(*all))))
+	if (!(all = arena_calloc(ev->work.arena, n + 1, sizeof(*all))))
 		return plan_nomem(ev, err);
 	for (size_t i = 0; i < n; i++)
 		all[i] = &series[i];
@@ -287,8 +291,8 @@ enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct d
 		return rc;
 	r->places = 1;
 	r->series_n = r->elements = n;
-	r->first = numeric_window(ev, &e->selector, plan_time_of_step(ev, r, 0));
-	r->last = numeric_window(ev, &e->selector, plan_time_of_step(ev, r, r->steps - 1));
+	r->first = numeric_window(&ev->times, &e->selector, plan_time_of_step(ev, r, 0));
+	r->last = numeric_window(&ev->times, &e->selector, plan_time_of_step(ev, r, r->steps - 1));
 	/* Read in slices: each value about once. */
 	rc = db_estimate(ev->querier, all, n, NULL, r->first.min_ns, r->last.max_ns, SUM_WINDOW,
 		SUM_CELLS, &r->estimate, err);
@@ -348,7 +352,7 @@ static bool plan_copy_value(struct arena *a, const struct value *from, struct va
 static enum err_code plan_read_now(
 	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
 {
-	struct time_window w = selector_window(ev, &r->expr->selector, ev->t_ns);
+	struct time_window w = selector_window(&ev->times, &r->expr->selector, ev->work.t_ns);
 	struct selection s = selection_of(r, &w);
 	int64_t start = clock_monotonic_ns();
 	uint64_t samples = ev->samples;
@@ -367,28 +371,26 @@ static enum err_code plan_read_now(
 enum err_code plan_read_values(
 	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
 {
-	bool stays = r->pinned && ev->mode == EVAL_RANGE;
+	bool stays = r->pinned && ev->times.mode == EVAL_RANGE;
 	struct eval in = *ev;
 	enum err_code rc;
 
 	assert(r->set && r->set->n > 0);
 	if (r->places < 2 && !stays)
 		return plan_read_now(ev, r, out, err);
-	if (!r->has_kept || (!stays && r->kept_ns != ev->t_ns)) {
+	if (!r->has_kept || (!stays && r->kept_ns != ev->work.t_ns)) {
 		r->has_kept = false;
 		r->kept = *out;
 		if (stays)
-			in.arena = ev->whole;
+			in.work.arena = ev->work.whole;
 		rc = plan_read_now(&in, r, &r->kept, err);
 		ev->samples = in.samples;
-		ev->infos = in.infos;
-		ev->infos_n = in.infos_n;
 		if (rc)
 			return rc;
 		r->has_kept = true;
-		r->kept_ns = ev->t_ns;
+		r->kept_ns = ev->work.t_ns;
 	}
-	return plan_copy_value(ev->arena, &r->kept, out) ? ERR_OK : eval_nomem(ev, err);
+	return plan_copy_value(ev->work.arena, &r->kept, out) ? ERR_OK : work_nomem(&ev->work, err);
 }
 
 void plan_forget_kept(struct eval *ev, const struct expr *scope)
@@ -405,7 +407,7 @@ static void plan_note_times(struct eval *ev, const struct expr *e, uint64_t time
 	while (n && n->expr != e)
 		n = n->next;
 	if (!n) {
-		if (!(n = arena_new(ev->whole, struct plan_node)))
+		if (!(n = arena_new(ev->work.whole, struct plan_node)))
 			return; /* a time less */
 		n->expr = e;
 		n->next = ev->plan->nodes;
@@ -526,7 +528,8 @@ static size_t plan_left_of(const struct budget *b)
 
 size_t plan_series_max(const struct eval *ev, const struct expr *e, struct series_cost each)
 {
-	uint64_t max = ev->budget ? plan_left_of(ev->budget) / each.bytes : UINT64_MAX, looked;
+	uint64_t max = ev->work.budget ? plan_left_of(ev->work.budget) / each.bytes : UINT64_MAX,
+			 looked;
 
 	assert(each.bytes > 0);
 	if (ev->plan && ev->plan->checked && each.samples) {
@@ -553,31 +556,33 @@ enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
 		"the query selects about %s series and would need at least %s bytes of memory, limit "
 		"%s (--query.max-memory)",
 		plan_with_commas(a, sizeof(a), about),
-		plan_with_commas(
-			b, sizeof(b), ev->budget->max_bytes - plan_left_of(ev->budget) + about * each.bytes),
-		plan_with_commas(c, sizeof(c), ev->budget->max_bytes));
+		plan_with_commas(b, sizeof(b),
+			ev->work.budget->max_bytes - plan_left_of(ev->work.budget) + about * each.bytes),
+		plan_with_commas(c, sizeof(c), ev->work.budget->max_bytes));
 }
 
 enum err_code plan_query(struct eval *ev, struct err *err)
 {
 	struct eval over_nothing = *ev;
+	struct infos dropped = { .n = 0 }; /* the evaluation finds them again */
 	struct query_plan *p = ev->plan;
 	struct arena scratch;
 	struct value v;
 	struct err why;
 	enum err_code rc;
 
-	arena_init_shared(&scratch, ev->budget);
-	over_nothing.arena = &scratch;
+	arena_init_shared(&scratch, ev->work.budget);
+	over_nothing.work.arena = &scratch;
+	over_nothing.work.infos = &dropped;
 	over_nothing.reader = &reader_notes;
 	over_nothing.timed = false;
-	rc = ev->mode == EVAL_RANGE ? eval_totals(&over_nothing, ev->query->root, &v, &why) :
-								  eval_root(&over_nothing, &v, &why);
+	rc = ev->times.mode == EVAL_RANGE ? eval_totals(&over_nothing, ev->work.query->root, &v, &why) :
+										eval_root(&over_nothing, &v, &why);
 	ev->numbers = over_nothing.numbers;
 	ev->subqueries = over_nothing.subqueries;
 	arena_release(&scratch);
-	if (ev->budget)
-		p->held_bytes = plan_used_of(ev->budget);
+	if (ev->work.budget)
+		p->held_bytes = plan_used_of(ev->work.budget);
 	/* The evaluation finds the same error, or none if the data does not lead to it. */
 	if (rc == ERR_INVALID) {
 		p->partial = true;

@@ -12,7 +12,7 @@
  *
  * Units:     nanoseconds.
  * Errors:    ERR_LIMIT names the estimate, the limit and its flag; those of selecting.
- * Ownership: in the arena of the query (eval.whole).
+ * Ownership: in the arena of the query (work.whole).
  * Threads:   as eval.h.
  */
 #ifndef PROMQL_PLAN_H

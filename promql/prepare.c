@@ -47,13 +47,13 @@ static size_t prepare_add_names(struct eval *ev, const struct expr *e)
 
 enum err_code eval_prepare(struct eval *ev, struct err *err)
 {
-	size_t n = prepare_add_names(ev, ev->query->root); /* counts first */
+	size_t n = prepare_add_names(ev, ev->work.query->root); /* counts first */
 
-	assert(ev->query->root->types); /* checked */
+	assert(ev->work.query->root->types); /* checked */
 	if (n == 0)
 		return ERR_OK;
-	if (!(ev->label_names = arena_array(ev->arena, struct str, n)))
-		return eval_nomem(ev, err);
-	prepare_add_names(ev, ev->query->root);
+	if (!(ev->label_names = arena_array(ev->work.arena, struct str, n)))
+		return work_nomem(&ev->work, err);
+	prepare_add_names(ev, ev->work.query->root);
 	return ERR_OK;
 }

@@ -14,6 +14,7 @@
  * whole hours can be read as one only if all have the same window. So long windows stay as they
  * are.
  */
+#include "promql/eval.h"
 #include "promql/over_time.h"
 
 #include <assert.h>
@@ -37,11 +38,11 @@ struct rate_window_pace {
 static enum err_code rate_window_read_stats(struct eval *ev, const struct chosen *c, size_t n,
 	int64_t min_ns, int64_t max_ns, struct sum_stats *out, struct err *err)
 {
-	enum err_code rc = eval_check(ev, err);
+	enum err_code rc = work_check(&ev->work, err);
 	struct arena scratch; /* of what is read, times alone are wanted */
 
 	*out = (struct sum_stats){ 0 };
-	arena_init_shared(&scratch, ev->budget);
+	arena_init_shared(&scratch, ev->work.budget);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = db_sum(ev->querier, &c[i].series, 1, &c[i].type, min_ns, max_ns, SUM_FACTS, NULL,
 			&scratch, out, err);
@@ -132,15 +133,14 @@ static enum err_code rate_window_note_begin(
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	if (ev->query_step_ns || ev->scope || !p->interval_ns ||
-		p->first_ns - w->min_ns < p->interval_ns)
+	if (ev->work.steps || !p->interval_ns || p->first_ns - w->min_ns < p->interval_ns)
 		return ERR_OK;
 	buf_add_cstr(&text, "rate(): profiles begin at ");
 	time_print_rfc3339(&text, p->first_ns);
 	buf_add_cstr(&text, ", within the window; costs are divided by the whole window of ");
 	duration_print(&text, w->max_ns - w->min_ns);
 	rc = buf_failed(&text) ? err_nomem(err, "query") :
-							 eval_info(ev, err, STR_FMT, STR_ARG(buf_str(&text)));
+							 work_info(&ev->work, err, STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }
@@ -154,8 +154,8 @@ enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err
 
 	if (s->over != OVER_RATE || s->window.max_ns - s->window.min_ns >= LONG_NS)
 		return ERR_OK;
-	if (!(chosen = arena_array(ev->arena, struct chosen, s->n + 1)))
-		return eval_nomem(ev, err);
+	if (!(chosen = arena_array(ev->work.arena, struct chosen, s->n + 1)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < s->n && !rc; i = end) {
 		for (end = i; end < s->n &&
 			 choose_is_same_series(

@@ -11,7 +11,9 @@
 #ifndef PROMQL_READER_H
 #define PROMQL_READER_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
+
+struct eval; /* promql/eval.h */
 
 struct merging;
 struct numeric_cache;

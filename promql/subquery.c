@@ -43,7 +43,7 @@ static int64_t subquery_multiple_until(int64_t when, int64_t step)
 
 static int64_t subquery_step_of(const struct eval *ev, const struct subquery *s)
 {
-	return s->step_ns ? s->step_ns : ev->subquery_step_ns;
+	return s->step_ns ? s->step_ns : ev->times.subquery_step_ns;
 }
 
 /* So that a step more, or the distance of two, does not overflow. */
@@ -56,7 +56,7 @@ static int64_t subquery_within(int64_t when)
 static struct time_window subquery_window_of(
 	const struct eval *ev, const struct subquery *s, int64_t when)
 {
-	int64_t max = subquery_within(eval_shifted(ev, &s->shift, when));
+	int64_t max = subquery_within(timeline_shifted(&ev->times, &s->shift, when));
 
 	return (struct time_window){ .min_ns = subquery_within(max - s->range_ns), .max_ns = max };
 }
@@ -65,33 +65,34 @@ enum err_code subquery_scope(
 	struct eval *ev, const struct expr *e, struct eval *out, struct err *err)
 {
 	const struct subquery *s = &e->subquery;
-	int64_t step = subquery_step_of(ev, s), first = ev->t_ns, last = ev->t_ns;
+	int64_t step = subquery_step_of(ev, s), first = ev->work.t_ns, last = ev->work.t_ns;
 	uint64_t each = ((uint64_t)s->range_ns - 1) / (uint64_t)step + 1, all;
 
 	assert(step > 0);
 	if (each > SUBQUERY_STEPS_MAX)
-		return eval_fault(ev, e, err, ERR_LIMIT,
+		return work_fault(&ev->work, e, err, ERR_LIMIT,
 			"the subquery has %llu steps, limit %u; a longer step has fewer",
 			(unsigned long long)each, SUBQUERY_STEPS_MAX);
-	if (ev->mode == EVAL_RANGE) {
-		first = ev->first_ns;
-		last = ev->last_ns;
+	if (ev->times.mode == EVAL_RANGE) {
+		first = ev->times.first_ns;
+		last = ev->times.last_ns;
 	}
 	*out = *ev;
-	out->mode = EVAL_RANGE;
-	out->scope = e;
-	out->step_ns = step;
-	out->first_ns = subquery_multiple_until(subquery_window_of(ev, s, first).min_ns, step) + step;
-	out->last_ns = subquery_multiple_until(subquery_window_of(ev, s, last).max_ns, step);
-	if (out->last_ns < out->first_ns) /* no step is in the range */
-		out->last_ns = out->first_ns;
-	all = (uint64_t)(out->last_ns - out->first_ns) / (uint64_t)step + 1;
-	if (ev->mode != EVAL_RANGE)
-		out->steps = all;
-	else if (__builtin_mul_overflow(ev->steps, each, &out->steps) || out->steps > all)
-		out->steps = all;
-	out->t_ns = out->first_ns;
-	out->arena = ev->arena;
+	out->times.mode = EVAL_RANGE;
+	out->times.scope = e;
+	out->times.step_ns = step;
+	out->times.first_ns = subquery_multiple_until(subquery_window_of(ev, s, first).min_ns, step) +
+		step;
+	out->times.last_ns = subquery_multiple_until(subquery_window_of(ev, s, last).max_ns, step);
+	if (out->times.last_ns < out->times.first_ns) /* no step is in the range */
+		out->times.last_ns = out->times.first_ns;
+	all = (uint64_t)(out->times.last_ns - out->times.first_ns) / (uint64_t)step + 1;
+	if (!ev->work.steps)
+		out->work.steps = all;
+	else if (__builtin_mul_overflow(ev->work.steps, each, &out->work.steps) ||
+		out->work.steps > all)
+		out->work.steps = all;
+	out->work.t_ns = out->times.first_ns;
 	return ERR_OK;
 }
 
@@ -99,8 +100,6 @@ enum err_code subquery_scope(
 static void subquery_leave_scope(struct eval *ev, const struct eval *in)
 {
 	ev->samples = in->samples;
-	ev->infos = in->infos;
-	ev->infos_n = in->infos_n;
 	ev->units = in->units;
 	ev->numbers = in->numbers;
 	ev->subqueries = in->subqueries;
@@ -112,12 +111,12 @@ static struct subquery_cache *subquery_find_cache(struct eval *ev, const struct 
 {
 	struct subquery_cache *c = ev->subqueries;
 
-	while (c && !(c->scope == ev->scope && expr_eq(c->expr, e)))
+	while (c && !(c->scope == ev->times.scope && expr_eq(c->expr, e)))
 		c = c->next;
-	if (c || !(c = arena_new(ev->whole, struct subquery_cache)))
+	if (c || !(c = arena_new(ev->work.whole, struct subquery_cache)))
 		return c;
 	*c = (struct subquery_cache){
-		.next = ev->subqueries, .expr = e, .scope = ev->scope, .first_ns = 1
+		.next = ev->subqueries, .expr = e, .scope = ev->times.scope, .first_ns = 1
 	};
 	map_init(&c->map);
 	ev->subqueries = c;
@@ -138,7 +137,7 @@ static bool answers_eq(const void *ctx, const void *key, uint32_t id)
 
 static enum err_code subquery_nomem(struct eval *ev, struct err *err)
 {
-	return arena_fail(ev->whole, "query", err);
+	return arena_fail(ev->work.whole, "query", err);
 }
 
 /* Points that are too old make room for new ones. */
@@ -176,9 +175,9 @@ static enum err_code subquery_add_answer(struct eval *ev, struct subquery_cache 
 
 	if (id == MAP_NONE) {
 		id = (uint32_t)c->n;
-		if (!arena_array_room(ev->whole, &c->v, c->n, 1, &c->cap))
+		if (!arena_array_room(ev->work.whole, &c->v, c->n, 1, &c->cap))
 			return subquery_nomem(ev, err);
-		c->v[id] = (struct answers){ .metric = labels_dup(ev->whole, metric) };
+		c->v[id] = (struct answers){ .metric = labels_dup(ev->work.whole, metric) };
 		if (metric.n && !c->v[id].metric.v)
 			return subquery_nomem(ev, err);
 		if (!map_add(&c->map, hash, id))
@@ -188,7 +187,7 @@ static enum err_code subquery_add_answer(struct eval *ev, struct subquery_cache 
 	s = &c->v[id];
 	if (s->n > s->old && s->ts[s->n - 1] == when)
 		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
-	if (!subquery_make_room(ev->whole, s))
+	if (!subquery_make_room(ev->work.whole, s))
 		return subquery_nomem(ev, err);
 	s->ts[s->n] = when;
 	s->values[s->n++] = value;
@@ -205,7 +204,7 @@ static enum err_code subquery_refuse_profiles(
 	enum err_code rc;
 
 	value_types_print(&got, v->type);
-	rc = eval_fault(ev, e->subquery.arg, err, ERR_INVALID,
+	rc = work_fault(&ev->work, e->subquery.arg, err, ERR_INVALID,
 		"a subquery needs costs, got " STR_FMT "; use total(), flat() or cum() for costs",
 		STR_ARG(buf_str(&got)));
 	buf_release(&got);
@@ -218,7 +217,7 @@ static enum err_code subquery_evaluate_at(
 	struct value v;
 	enum err_code rc;
 
-	in->t_ns = when;
+	in->work.t_ns = when;
 	if ((rc = eval_expr(in, e->subquery.arg, &v, err)))
 		return rc;
 	if (!(v.type & VALUE_COSTS))
@@ -238,16 +237,16 @@ static enum err_code subquery_evaluate_steps(struct eval *ev, const struct expr 
 
 	if (rc)
 		return rc;
-	if (c->first_ns > c->last_ns || first < c->first_ns || first > c->last_ns + in.step_ns) {
+	if (c->first_ns > c->last_ns || first < c->first_ns || first > c->last_ns + in.times.step_ns) {
 		for (size_t i = 0; i < c->n; i++)
 			c->v[i].n = c->v[i].old = 0;
 		plan_forget_kept(ev, c->expr);
 		c->first_ns = first;
-		c->last_ns = first - in.step_ns;
+		c->last_ns = first - in.times.step_ns;
 	}
-	arena_init_shared(&step, ev->budget);
-	in.arena = &step;
-	for (int64_t t = c->last_ns + in.step_ns; t <= last && !rc; t += in.step_ns) {
+	arena_init_shared(&step, ev->work.budget);
+	in.work.arena = &step;
+	for (int64_t t = c->last_ns + in.times.step_ns; t <= last && !rc; t += in.times.step_ns) {
 		if (!(rc = subquery_evaluate_at(&in, e, c, t, err)))
 			c->last_ns = t;
 		arena_reset(&step);
@@ -267,7 +266,7 @@ enum err_code subquery_read(
 	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
 {
 	const struct subquery *s = &e->subquery;
-	struct time_window w = subquery_window_of(ev, s, ev->t_ns);
+	struct time_window w = subquery_window_of(ev, s, ev->work.t_ns);
 	int64_t step = subquery_step_of(ev, s), first = subquery_multiple_until(w.min_ns, step) + step;
 	struct subquery_cache *c = subquery_find_cache(ev, e);
 	enum err_code rc;
@@ -278,8 +277,8 @@ enum err_code subquery_read(
 	if ((rc = subquery_evaluate_steps(
 			 ev, e, c, first, subquery_multiple_until(w.max_ns, step), err)))
 		return rc;
-	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->v = arena_array(ev->work.arena, struct numeric_range, c->n + 1)))
+		return work_nomem(&ev->work, err);
 	for (size_t i = 0; i < c->n; i++) {
 		struct answers *a = &c->v[i];
 		size_t end = a->n;

@@ -1,5 +1,6 @@
 #include "promql/unit.h"
 
+#include "promql/eval.h"
 #include "promql/syntax/functions.h"
 
 /* Calls that keep the unit of an argument, by the argument's place. */
@@ -40,11 +41,11 @@ static enum err_code unit_add_note(
 			note->unit = STR("");
 		return ERR_OK;
 	}
-	if (!(note = arena_new(ev->whole, struct unit_note)))
-		return eval_nomem(ev, err);
-	*note = (struct unit_note){ e, str_dup(ev->whole, unit), ev->units };
+	if (!(note = arena_new(ev->work.whole, struct unit_note)))
+		return work_nomem(&ev->work, err);
+	*note = (struct unit_note){ e, str_dup(ev->work.whole, unit), ev->units };
 	if (!note->unit.ptr)
-		return eval_nomem(ev, err);
+		return work_nomem(&ev->work, err);
 	ev->units = note;
 	return ERR_OK;
 }
@@ -159,5 +160,5 @@ static struct str promql_unit_of(const struct eval *ev, const struct expr *e)
 
 struct str unit_of_query(const struct eval *ev)
 {
-	return promql_unit_of(ev, ev->query->root);
+	return promql_unit_of(ev, ev->work.query->root);
 }

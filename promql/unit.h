@@ -12,7 +12,9 @@
 #ifndef PROMQL_UNIT_H
 #define PROMQL_UNIT_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
+
+struct eval; /* promql/eval.h */
 
 #define UNIT_RATIO "ratio"
 

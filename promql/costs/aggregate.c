@@ -17,7 +17,7 @@
 /* ---- labels ---- */
 
 enum err_code labels_without_name(
-	struct eval *ev, struct labels metric, struct labels *out, struct err *err)
+	struct work *work, struct labels metric, struct labels *out, struct err *err)
 {
 	struct label *v;
 	size_t n = 0;
@@ -25,8 +25,8 @@ enum err_code labels_without_name(
 	*out = metric;
 	if (!labels_has(metric, STR(LABEL_NAME)))
 		return ERR_OK;
-	if (!(v = arena_array(ev->arena, struct label, metric.n)))
-		return eval_nomem(ev, err);
+	if (!(v = arena_array(work->arena, struct label, metric.n)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < metric.n; i++)
 		if (!str_is(metric.v[i].name, LABEL_NAME))
 			v[n++] = metric.v[i];
@@ -49,7 +49,7 @@ static size_t labels_add_service(struct label *list, size_t n, struct labels fro
 	return n + 1;
 }
 
-enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,
+enum err_code labels_group(struct work *work, struct labels metric, enum grouping grouping,
 	struct name_list list, struct labels *out, struct err *err)
 {
 	bool keeps_listed = grouping == GROUPING_BY || grouping == GROUPING_ON;
@@ -59,8 +59,8 @@ enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping 
 	*out = (struct labels){ 0 };
 	if (grouping == GROUPING_NONE || metric.n == 0)
 		return ERR_OK;
-	if (!(v = arena_array(ev->arena, struct label, metric.n + 1)))
-		return eval_nomem(ev, err);
+	if (!(v = arena_array(work->arena, struct label, metric.n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < metric.n; i++) {
 		bool listed = name_list_has(list, metric.v[i].name);
 
@@ -84,7 +84,7 @@ struct aggregate_bucket {
 };
 
 struct aggregation {
-	struct eval *ev;
+	struct work *work;
 	const struct call *call;
 	const struct value *in;
 	struct aggregate_bucket *buckets;
@@ -106,14 +106,14 @@ static enum err_code aggregation_make_buckets(struct aggregation *a, struct err 
 	uint64_t hash;
 	uint32_t id;
 
-	a->buckets = arena_array(a->ev->arena, struct aggregate_bucket, a->in->n + 1);
-	a->bucket_of = arena_array(a->ev->arena, uint32_t, a->in->n + 1);
+	a->buckets = arena_array(a->work->arena, struct aggregate_bucket, a->in->n + 1);
+	a->bucket_of = arena_array(a->work->arena, uint32_t, a->in->n + 1);
 	if (!a->buckets || !a->bucket_of)
-		return eval_nomem(a->ev, err);
+		return work_nomem(a->work, err);
 	map_init(&map);
 	for (size_t i = 0; i < a->in->n; i++) {
 		rc = labels_group(
-			a->ev, a->in->costs[i].metric, a->call->grouping, a->call->labels, &metric, err);
+			a->work, a->in->costs[i].metric, a->call->grouping, a->call->labels, &metric, err);
 		if (rc)
 			break;
 		hash = labels_hash(metric);
@@ -121,7 +121,7 @@ static enum err_code aggregation_make_buckets(struct aggregation *a, struct err 
 		if (id == MAP_NONE) {
 			id = (uint32_t)a->n;
 			if (!map_add(&map, hash, id)) {
-				rc = eval_nomem(a->ev, err);
+				rc = work_nomem(a->work, err);
 				break;
 			}
 			a->buckets[a->n++].metric = metric;
@@ -213,12 +213,12 @@ static enum err_code aggregation_reduce(struct aggregation *a, struct value *out
 
 	for (size_t i = 0; i < a->in->n; i++)
 		aggregate_add_value(fn, &a->buckets[a->bucket_of[i]], a->in->costs[i].value);
-	if (!(out->costs = arena_array(a->ev->arena, struct cost, a->n + 1)))
-		return eval_nomem(a->ev, err);
+	if (!(out->costs = arena_array(a->work->arena, struct cost, a->n + 1)))
+		return work_nomem(a->work, err);
 	for (size_t i = 0; i < a->n; i++)
 		out->costs[out->n++] = (struct cost){ .metric = a->buckets[i].metric,
 			.value = aggregate_bucket_value(fn, &a->buckets[i]),
-			.t_ns = a->ev->t_ns };
+			.t_ns = a->work->t_ns };
 	return ERR_OK;
 }
 
@@ -227,12 +227,12 @@ static enum err_code aggregation_reduce(struct aggregation *a, struct value *out
 static enum err_code aggregation_quantiles(
 	struct aggregation *a, double q, struct value *out, struct err *err)
 {
-	double *values = arena_alloc_raw(a->ev->arena, a->in->n + 1, sizeof(*values));
+	double *values = arena_alloc_raw(a->work->arena, a->in->n + 1, sizeof(*values));
 	size_t first = 0;
 
-	out->costs = arena_array(a->ev->arena, struct cost, a->n + 1);
+	out->costs = arena_array(a->work->arena, struct cost, a->n + 1);
 	if (!values || !out->costs)
-		return eval_nomem(a->ev, err);
+		return work_nomem(a->work, err);
 	for (size_t i = 0; i < a->in->n; i++)
 		a->buckets[a->bucket_of[i]].n++;
 	for (size_t i = 0; i < a->n; i++) {
@@ -248,7 +248,7 @@ static enum err_code aggregation_quantiles(
 	for (size_t i = 0; i < a->n; i++)
 		out->costs[out->n++] = (struct cost){ .metric = a->buckets[i].metric,
 			.value = quantile_of(q, values + a->buckets[i].first, a->buckets[i].n),
-			.t_ns = a->ev->t_ns };
+			.t_ns = a->work->t_ns };
 	return ERR_OK;
 }
 
@@ -288,8 +288,8 @@ static enum err_code label_by_value(
 	struct buf text = { 0 };
 
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_array(a->ev->arena, struct cost, a->in->n + 1)))
-		return eval_nomem(a->ev, err);
+	if (!(out->costs = arena_array(a->work->arena, struct cost, a->in->n + 1)))
+		return work_nomem(a->work, err);
 	for (size_t i = 0; i < a->in->n && !rc; i++) {
 		struct cost *c = &out->costs[out->n++];
 		struct labels_builder b;
@@ -297,9 +297,10 @@ static enum err_code label_by_value(
 		*c = a->in->costs[i];
 		buf_clear(&text);
 		aggregate_print_plain(&text, c->value);
-		labels_builder_init(&b, a->ev->arena, c->metric);
-		labels_builder_set(&b, label, str_dup(a->ev->arena, buf_str(&text)));
-		rc = buf_failed(&text) ? eval_nomem(a->ev, err) : labels_builder_build(&b, &c->metric, err);
+		labels_builder_init(&b, a->work->arena, c->metric);
+		labels_builder_set(&b, label, str_dup(a->work->arena, buf_str(&text)));
+		rc = buf_failed(&text) ? work_nomem(a->work, err) :
+								 labels_builder_build(&b, &c->metric, err);
 	}
 	buf_release(&text);
 	return rc;
@@ -314,8 +315,8 @@ static enum err_code grouping_with(
 	*out = *a->call;
 	if (out->grouping == GROUPING_WITHOUT)
 		return ERR_OK;
-	if (!(out->labels.v = arena_array(a->ev->arena, struct str, all.n + 1)))
-		return eval_nomem(a->ev, err);
+	if (!(out->labels.v = arena_array(a->work->arena, struct str, all.n + 1)))
+		return work_nomem(a->work, err);
 	if (all.n)
 		memcpy(out->labels.v, all.v, all.n * sizeof(*all.v));
 	out->labels.v[all.n] = label;
@@ -354,10 +355,10 @@ static enum err_code aggregation_check_k(
 	char digits[32];
 
 	if (isnan(k))
-		return eval_fault(a->ev, e, err, ERR_INVALID, "Parameter value is NaN");
+		return work_fault(a->work, e, err, ERR_INVALID, "Parameter value is NaN");
 	snprintf(digits, sizeof(digits), "%g", k);
 	if (k >= 0x1p63 || k < -0x1p63)
-		return eval_fault(a->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
+		return work_fault(a->work, e, err, ERR_INVALID, "Scalar value %s overflows int64",
 			isinf(k) ? (k > 0 ? "+Inf" : "-Inf") : digits);
 	return ERR_OK;
 }
@@ -376,11 +377,11 @@ static enum err_code aggregation_limit(
 	enum err_code rc;
 
 	if (isnan(arg) && by_ratio)
-		return eval_fault(a->ev, e, err, ERR_INVALID, "Ratio value is NaN");
+		return work_fault(a->work, e, err, ERR_INVALID, "Ratio value is NaN");
 	if (!by_ratio && (rc = aggregation_check_k(a, e, arg, err)))
 		return rc;
-	if (!(out->costs = arena_array(a->ev->arena, struct cost, a->in->n + 1)))
-		return eval_nomem(a->ev, err);
+	if (!(out->costs = arena_array(a->work->arena, struct cost, a->in->n + 1)))
+		return work_nomem(a->work, err);
 	for (size_t i = 0; i < a->in->n; i++) {
 		struct aggregate_bucket *b = &a->buckets[a->bucket_of[i]];
 		double place = aggregate_place_of(a->in->costs[i].metric);
@@ -397,15 +398,15 @@ static enum err_code aggregation_choose(
 	struct aggregation *a, const struct expr *e, double k, struct value *out, struct err *err)
 {
 	struct aggregate_ranked *order = arena_array(
-		a->ev->arena, struct aggregate_ranked, a->in->n + 1);
+		a->work->arena, struct aggregate_ranked, a->in->n + 1);
 	enum err_code rc = aggregation_check_k(a, e, k, err);
 	size_t in_bucket = 0;
 
 	if (rc)
 		return rc;
-	out->costs = arena_array(a->ev->arena, struct cost, a->in->n + 1);
+	out->costs = arena_array(a->work->arena, struct cost, a->in->n + 1);
 	if (!order || !out->costs)
-		return eval_nomem(a->ev, err);
+		return work_nomem(a->work, err);
 	for (size_t i = 0; i < a->in->n; i++)
 		order[i] = (struct aggregate_ranked){ a->in->costs[i].value, i, a->bucket_of[i],
 			a->call->fn->id == FN_BOTTOMK };
@@ -418,10 +419,10 @@ static enum err_code aggregation_choose(
 	return ERR_OK;
 }
 
-enum err_code costs_aggregate(struct eval *ev, const struct expr *e, const struct value *arg,
+enum err_code costs_aggregate(struct work *work, const struct expr *e, const struct value *arg,
 	const struct value *in, struct value *out, struct err *err)
 {
-	struct aggregation x = { .ev = ev, .call = &e->call, .in = in };
+	struct aggregation x = { .work = work, .call = &e->call, .in = in };
 	struct value result = { .type = VALUE_COSTS }, labelled;
 	enum function_id fn = e->call.fn->id;
 	struct call call;

@@ -64,7 +64,7 @@ static bool binary_drops_name(const struct binary *b)
 
 /* ---- with a scalar ---- */
 
-static enum err_code binary_with_scalar(struct eval *ev, const struct binary *b,
+static enum err_code binary_with_scalar(struct work *work, const struct binary *b,
 	const struct value *value, const struct value *right, struct value *out, struct err *err)
 {
 	const struct value *costs = value->type == VALUE_SCALAR ? right : value;
@@ -73,8 +73,8 @@ static enum err_code binary_with_scalar(struct eval *ev, const struct binary *b,
 	double v;
 
 	*out = (struct value){ .type = VALUE_COSTS };
-	if (!(out->costs = arena_array(ev->arena, struct cost, costs->n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->costs = arena_array(work->arena, struct cost, costs->n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < costs->n; i++) {
 		struct cost c = costs->costs[i];
 
@@ -86,7 +86,7 @@ static enum err_code binary_with_scalar(struct eval *ev, const struct binary *b,
 			c.value = v;
 		else if (!keep)
 			continue;
-		if (binary_drops_name(b) && (rc = labels_without_name(ev, c.metric, &c.metric, err)))
+		if (binary_drops_name(b) && (rc = labels_without_name(work, c.metric, &c.metric, err)))
 			return rc;
 		out->costs[out->n++] = c;
 	}
@@ -104,7 +104,7 @@ struct index {
 };
 
 struct binary_matching {
-	struct eval *ev;
+	struct work *work;
 	const struct expr *e;
 	const struct binary *b;
 	struct index one; /* the side that may have one element per key */
@@ -120,7 +120,7 @@ static enum err_code binary_key_of(
 {
 	enum grouping how = b->b->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
 
-	return labels_group(b->ev, metric, how, b->b->labels, out, err);
+	return labels_group(b->work, metric, how, b->b->labels, out, err);
 }
 
 static uint32_t index_find(const struct index *index, struct labels key)
@@ -138,7 +138,7 @@ static enum err_code index_add(struct binary_matching *b, struct index *index, s
 		return ERR_OK;
 	*at = (uint32_t)index->n;
 	if (!map_add(&index->map, labels_hash(key), *at))
-		return eval_nomem(b->ev, err);
+		return work_nomem(b->work, err);
 	index->keys[index->n] = key;
 	index->first[index->n++] = element;
 	return ERR_OK;
@@ -149,9 +149,9 @@ static enum err_code index_init(
 {
 	map_init(&index->map);
 	index->n = 0;
-	index->keys = arena_array(b->ev->arena, struct labels, n + 1);
-	index->first = arena_array(b->ev->arena, uint32_t, n + 1);
-	return index->keys && index->first ? ERR_OK : eval_nomem(b->ev, err);
+	index->keys = arena_array(b->work->arena, struct labels, n + 1);
+	index->first = arena_array(b->work->arena, uint32_t, n + 1);
+	return index->keys && index->first ? ERR_OK : work_nomem(b->work, err);
 }
 
 /* The name among the labels. */
@@ -174,7 +174,7 @@ static enum err_code binary_many_to_many(struct binary_matching *m, struct label
 	binary_print_metric(&group, key);
 	binary_print_metric(&one, a);
 	binary_print_metric(&two, b);
-	rc = eval_fault(m->ev, m->e, err, ERR_INVALID,
+	rc = work_fault(m->work, m->e, err, ERR_INVALID,
 		"found duplicate series for the match group " STR_FMT " on the %s hand-side of the "
 		"operation: [" STR_FMT ", " STR_FMT "];many-to-many matching not allowed: matching "
 		"labels must be unique on one side",
@@ -216,11 +216,11 @@ static enum err_code binary_result_metric(struct binary_matching *m, struct labe
 	struct labels_builder builder;
 	enum err_code rc;
 
-	if (binary_drops_name(b) && (rc = labels_without_name(m->ev, many, &base, err)))
+	if (binary_drops_name(b) && (rc = labels_without_name(m->work, many, &base, err)))
 		return rc;
 	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_ON)
-		return labels_group(m->ev, base, GROUPING_BY, b->labels, out, err);
-	labels_builder_init(&builder, m->ev->arena, base);
+		return labels_group(m->work, base, GROUPING_BY, b->labels, out, err);
+	labels_builder_init(&builder, m->work->arena, base);
 	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_IGNORING)
 		for (size_t i = 0; i < b->labels.n; i++)
 			labels_builder_del(&builder, b->labels.v[i]);
@@ -244,7 +244,7 @@ static enum err_code binary_match_element(struct binary_matching *m, const struc
 	if (b->card == CARD_ONE_TO_ONE) {
 		/* seen is by the number of the key: its partner may be taken once, kept or not */
 		if (seen->first[key])
-			return eval_fault(m->ev, m->e, err, ERR_INVALID,
+			return work_fault(m->work, m->e, err, ERR_INVALID,
 				"multiple matches for labels: "
 				"many-to-one matching must be explicit (group_left/group_right)");
 		seen->first[key] = 1;
@@ -262,7 +262,7 @@ static enum err_code binary_match_element(struct binary_matching *m, const struc
 		if (rc)
 			return rc;
 		if (!added)
-			return eval_fault(m->ev, m->e, err, ERR_INVALID,
+			return work_fault(m->work, m->e, err, ERR_INVALID,
 				"multiple matches for labels: "
 				"grouping labels must ensure unique matches");
 	}
@@ -332,10 +332,10 @@ static enum err_code binary_set_operation(struct binary_matching *b, const struc
 	return ERR_OK;
 }
 
-enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *v,
+enum err_code costs_binary(struct work *work, const struct expr *e, const struct value *v,
 	const struct value *value, struct value *out, struct err *err)
 {
-	struct binary_matching x = { .ev = ev, .e = e, .b = &e->binary };
+	struct binary_matching x = { .work = work, .e = e, .b = &e->binary };
 	struct value result = { .type = VALUE_COSTS };
 	enum err_code rc;
 	bool keep;
@@ -349,9 +349,9 @@ enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct v
 		return ERR_OK;
 	}
 	if (v->type == VALUE_SCALAR || value->type == VALUE_SCALAR)
-		return binary_with_scalar(ev, x.b, v, value, out, err);
-	if (!(result.costs = arena_array(ev->arena, struct cost, v->n + value->n + 1)))
-		return eval_nomem(ev, err);
+		return binary_with_scalar(work, x.b, v, value, out, err);
+	if (!(result.costs = arena_array(work->arena, struct cost, v->n + value->n + 1)))
+		return work_nomem(work, err);
 	map_init(&x.one.map);
 	if (binary_op_is_set(x.b->op))
 		rc = binary_set_operation(&x, v, value, &result, err);

@@ -2,43 +2,43 @@
  * Operators on costs: labels of groups, aggregations, binary operators, functions.
  *
  * Errors:    ERR_INVALID as Prometheus words it, with the place in the query.
- * Ownership: results live in eval.arena.
+ * Ownership: results live in work.arena.
  * Threads:   one query, one thread.
  */
 #ifndef PROMQL_COSTS_COSTS_H
 #define PROMQL_COSTS_COSTS_H
 
 #include "promql/syntax/functions.h"
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 /* ---- aggregate.c ---- */
 
 MUST_CHECK enum err_code labels_without_name(
-	struct eval *ev, struct labels metric, struct labels *out, struct err *err);
+	struct work *work, struct labels metric, struct labels *out, struct err *err);
 /* on, by: those of the list; ignoring, without: all but those and the name; none: all but the name.
  */
-MUST_CHECK enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,
-	struct name_list list, struct labels *out, struct err *err);
+MUST_CHECK enum err_code labels_group(struct work *work, struct labels metric,
+	enum grouping grouping, struct name_list list, struct labels *out, struct err *err);
 /* arg: k, q or the label's name, of those that have one. */
-MUST_CHECK enum err_code costs_aggregate(struct eval *ev, const struct expr *e,
+MUST_CHECK enum err_code costs_aggregate(struct work *work, const struct expr *e,
 	const struct value *arg, const struct value *in, struct value *out, struct err *err);
 
 /* ---- binary.c ---- */
 
-MUST_CHECK enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *v,
-	const struct value *value, struct value *out, struct err *err);
+MUST_CHECK enum err_code costs_binary(struct work *work, const struct expr *e,
+	const struct value *v, const struct value *value, struct value *out, struct err *err);
 
 /* ---- cost_functions.c ---- */
 
 /* Each by its row in functions.c; args are evaluated. */
-MUST_CHECK enum err_code costs_math(struct eval *ev, const struct expr *e, const struct value *args,
-	struct value *out, struct err *err);
+MUST_CHECK enum err_code costs_math(struct work *work, const struct expr *e,
+	const struct value *args, struct value *out, struct err *err);
 MUST_CHECK enum err_code costs_negated(
-	struct eval *ev, const struct value *in, struct value *out, struct err *err);
+	struct work *work, const struct value *in, struct value *out, struct err *err);
 MUST_CHECK enum err_code costs_sorted(
-	struct eval *ev, const struct value *in, bool descending, struct value *out, struct err *err);
+	struct work *work, const struct value *in, bool descending, struct value *out, struct err *err);
 /* labels: of args[1..n), strings. */
-MUST_CHECK enum err_code costs_sorted_by_label(struct eval *ev, const struct expr *e,
+MUST_CHECK enum err_code costs_sorted_by_label(struct work *work, const struct expr *e,
 	const struct value *args, struct value *out, struct err *err);
 /* Go's math.Max and math.Min: an infinity on their side wins over NaN. */
 double greater_of(double a, double b);
@@ -75,10 +75,10 @@ double date_part(enum function_id fn, double seconds);
 
 /* ---- label_functions.c ---- */
 
-MUST_CHECK enum err_code costs_label_function(struct eval *ev, const struct expr *e,
+MUST_CHECK enum err_code costs_label_function(struct work *work, const struct expr *e,
 	const struct value *args, struct value *out, struct err *err);
 /* Labels that are certain of a series that is not there: those that = says once. */
 MUST_CHECK enum err_code absent_labels(
-	struct eval *ev, const struct selector *s, struct labels *out, struct err *err);
+	struct work *work, const struct selector *s, struct labels *out, struct err *err);
 
 #endif

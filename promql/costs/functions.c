@@ -120,25 +120,25 @@ static double costs_functions_apply(enum function_id fn, double value, const dou
 }
 
 /* The name is dropped: the result is no longer what the name says. */
-static enum err_code map_costs(struct eval *ev, enum function_id fn, const struct value *in,
+static enum err_code map_costs(struct work *work, enum function_id fn, const struct value *in,
 	const double *args, struct value *out, struct err *err)
 {
-	struct cost *costs = arena_array(ev->arena, struct cost, in->n + 1);
+	struct cost *costs = arena_array(work->arena, struct cost, in->n + 1);
 	enum err_code rc;
 
 	if (!costs)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (size_t i = 0; i < in->n; i++) {
 		costs[i] = in->costs[i];
 		costs[i].value = costs_functions_apply(fn, in->costs[i].value, args);
-		if ((rc = labels_without_name(ev, in->costs[i].metric, &costs[i].metric, err)))
+		if ((rc = labels_without_name(work, in->costs[i].metric, &costs[i].metric, err)))
 			return rc;
 	}
 	*out = (struct value){ .type = VALUE_COSTS, .costs = costs, .n = in->n };
 	return costs_distinct(costs, in->n, err);
 }
 
-enum err_code costs_math(struct eval *ev, const struct expr *e, const struct value *args,
+enum err_code costs_math(struct work *work, const struct expr *e, const struct value *args,
 	struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
@@ -150,13 +150,13 @@ enum err_code costs_math(struct eval *ev, const struct expr *e, const struct val
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (fn == FN_CLAMP && numbers[1] < numbers[0])
 		return ERR_OK;
-	return map_costs(ev, fn, &args[0], numbers, out, err);
+	return map_costs(work, fn, &args[0], numbers, out, err);
 }
 
 enum err_code costs_negated(
-	struct eval *ev, const struct value *in, struct value *out, struct err *err)
+	struct work *work, const struct value *in, struct value *out, struct err *err)
 {
-	return map_costs(ev, FUNCTIONS, in, NULL, out, err);
+	return map_costs(work, FUNCTIONS, in, NULL, out, err);
 }
 
 /* ---- in order ---- */
@@ -188,14 +188,14 @@ static int costs_functions_descending(const void *a, const void *b)
 	return sorted_compare(a, b, true);
 }
 
-enum err_code costs_sorted(
-	struct eval *ev, const struct value *in, bool from_greatest, struct value *out, struct err *err)
+enum err_code costs_sorted(struct work *work, const struct value *in, bool from_greatest,
+	struct value *out, struct err *err)
 {
-	struct sorted *order = arena_array(ev->arena, struct sorted, in->n + 1);
-	struct cost *costs = arena_array(ev->arena, struct cost, in->n + 1);
+	struct sorted *order = arena_array(work->arena, struct sorted, in->n + 1);
+	struct cost *costs = arena_array(work->arena, struct cost, in->n + 1);
 
 	if (!order || !costs)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (size_t i = 0; i < in->n; i++)
 		order[i] = (struct sorted){ in->costs[i], i };
 	qsort(order, in->n, sizeof(*order),
@@ -262,15 +262,15 @@ static int costs_functions_compare_by_label(const void *left, const void *right,
 	return by->sign * (c ? c : labels_cmp(a->metric, b->metric));
 }
 
-enum err_code costs_sorted_by_label(struct eval *ev, const struct expr *e, const struct value *args,
-	struct value *out, struct err *err)
+enum err_code costs_sorted_by_label(struct work *work, const struct expr *e,
+	const struct value *args, struct value *out, struct err *err)
 {
 	struct by_label by = { args + 1, e->call.args_n - 1,
 		e->call.fn->id == FN_SORT_BY_LABEL_DESC ? -1 : 1 };
-	struct cost *costs = arena_array(ev->arena, struct cost, args[0].n + 1);
+	struct cost *costs = arena_array(work->arena, struct cost, args[0].n + 1);
 
 	if (!costs)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	if (args[0].n)
 		memcpy(costs, args[0].costs, args[0].n * sizeof(*costs));
 	qsort_r(costs, args[0].n, sizeof(*costs), costs_functions_compare_by_label, &by);

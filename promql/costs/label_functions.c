@@ -10,20 +10,20 @@
 #define LABEL_WORK_MAX (16u << 20)
 
 static enum err_code label_functions_check_made(
-	struct eval *ev, const struct expr *e, size_t bytes, size_t max, struct err *err)
+	struct work *work, const struct expr *e, size_t bytes, size_t max, struct err *err)
 {
 	if (bytes <= max)
 		return ERR_OK;
-	return eval_fault(ev, e, err, ERR_LIMIT, "%s() makes a label longer than %u bytes",
+	return work_fault(work, e, err, ERR_LIMIT, "%s() makes a label longer than %u bytes",
 		e->call.fn->name, LABEL_MADE_MAX);
 }
 
 /* The metric with the label as `text` has it, which ends here. */
-static enum err_code label_functions_set_label(struct eval *ev, const struct expr *e,
+static enum err_code label_functions_set_label(struct work *work, const struct expr *e,
 	struct labels metric, struct str name, struct buf *text, struct labels *out, struct err *err)
 {
-	enum err_code rc = label_functions_check_made(ev, e, text->len, LABEL_MADE_MAX, err);
-	struct str value = rc ? (struct str){ 0 } : str_dup(ev->arena, buf_str(text));
+	enum err_code rc = label_functions_check_made(work, e, text->len, LABEL_MADE_MAX, err);
+	struct str value = rc ? (struct str){ 0 } : str_dup(work->arena, buf_str(text));
 	bool failed = buf_failed(text);
 	struct labels_builder b;
 
@@ -31,13 +31,13 @@ static enum err_code label_functions_set_label(struct eval *ev, const struct exp
 	if (rc)
 		return rc;
 	if (failed || (!value.ptr && value.len))
-		return eval_nomem(ev, err);
-	labels_builder_init(&b, ev->arena, metric);
+		return work_nomem(work, err);
+	labels_builder_init(&b, work->arena, metric);
 	labels_builder_set(&b, name, value);
 	return labels_builder_build(&b, out, err);
 }
 
-static enum err_code label_functions_replace_label(struct eval *ev, const struct expr *e,
+static enum err_code label_functions_replace_label(struct work *work, const struct expr *e,
 	const struct regex *re, const struct value *args, struct labels metric, struct labels *out,
 	struct err *err)
 {
@@ -49,13 +49,13 @@ static enum err_code label_functions_replace_label(struct eval *ev, const struct
 	if (!regex_groups(re, labels_get(metric, args[3].string), group))
 		return ERR_OK;
 	if ((rc = label_functions_check_made(
-			 ev, e, group[0].len * args[2].string.len, LABEL_WORK_MAX, err)))
+			 work, e, group[0].len * args[2].string.len, LABEL_WORK_MAX, err)))
 		return rc;
 	regex_expand(re, args[2].string, group, &text);
-	return label_functions_set_label(ev, e, metric, args[1].string, &text, out, err);
+	return label_functions_set_label(work, e, metric, args[1].string, &text, out, err);
 }
 
-static enum err_code label_functions_join_labels(struct eval *ev, const struct expr *e,
+static enum err_code label_functions_join_labels(struct work *work, const struct expr *e,
 	const struct value *args, struct labels metric, struct labels *out, struct err *err)
 {
 	struct buf text = { 0 };
@@ -65,11 +65,11 @@ static enum err_code label_functions_join_labels(struct eval *ev, const struct e
 			buf_add_str(&text, args[2].string);
 		buf_add_str(&text, labels_get(metric, args[i].string));
 	}
-	return label_functions_set_label(ev, e, metric, args[1].string, &text, out, err);
+	return label_functions_set_label(work, e, metric, args[1].string, &text, out, err);
 }
 
-enum err_code costs_label_function(struct eval *ev, const struct expr *e, const struct value *args,
-	struct value *out, struct err *err)
+enum err_code costs_label_function(struct work *work, const struct expr *e,
+	const struct value *args, struct value *out, struct err *err)
 {
 	const struct value *in = &args[0];
 	bool replaces = e->call.fn->id == FN_LABEL_REPLACE;
@@ -79,28 +79,28 @@ enum err_code costs_label_function(struct eval *ev, const struct expr *e, const 
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (replaces && (rc = regex_compile(args[4].string, REGEX_ANCHORED | REGEX_GROUPS, &re, err)))
 		return rc;
-	if (!(out->costs = arena_array(ev->arena, struct cost, in->n + 1)))
-		rc = eval_nomem(ev, err);
+	if (!(out->costs = arena_array(work->arena, struct cost, in->n + 1)))
+		rc = work_nomem(work, err);
 	for (size_t i = 0; i < in->n && !rc; i++) {
 		struct cost *c = &out->costs[out->n++];
 
 		*c = in->costs[i];
 		if (replaces)
 			rc = label_functions_replace_label(
-				ev, e, re, args, in->costs[i].metric, &c->metric, err);
+				work, e, re, args, in->costs[i].metric, &c->metric, err);
 		else
-			rc = label_functions_join_labels(ev, e, args, in->costs[i].metric, &c->metric, err);
+			rc = label_functions_join_labels(work, e, args, in->costs[i].metric, &c->metric, err);
 	}
 	regex_free(re);
 	return rc ? rc : costs_distinct(out->costs, out->n, err);
 }
 
 enum err_code absent_labels(
-	struct eval *ev, const struct selector *s, struct labels *out, struct err *err)
+	struct work *work, const struct selector *s, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
 
-	labels_builder_init(&b, ev->arena, (struct labels){ 0 });
+	labels_builder_init(&b, work->arena, (struct labels){ 0 });
 	for (size_t i = 0; i < s->matchers_n; i++) {
 		const struct matcher *m = &s->matchers[i];
 		size_t same = 0;

@@ -14,6 +14,8 @@
 #include "promql/workers.h"
 #include "tsdb/debuginfo/names/naming.h"
 
+struct eval; /* promql/eval.h */
+
 struct query {
 	struct engine *engine;
 	struct query_options o;
@@ -24,6 +26,7 @@ struct query {
 	struct naming *naming;
 	struct file_set *files; /* NULL: none came with it */
 	struct query_plan plan;
+	struct infos infos; /* that the evaluation adds to the answer's */
 	struct result result;
 	int64_t began_ns, deadline_ns; /* monotonic */
 	int64_t in_line_ns; /* that it waited for its turn */
@@ -59,8 +62,8 @@ static inline int64_t engine_subquery_step(const struct engine *e)
 /* ---- steps.c ---- */
 
 /*
- * At each step of the range, into a matrix: ascending by metric, in ev->whole. ev is planned; its
- * arena is changed.
+ * At each step of the range, into a matrix: ascending by metric, in ev->work.whole. ev is planned;
+ * its arena is changed.
  */
 MUST_CHECK enum err_code steps_evaluate(
 	struct eval *ev, struct cost_series **out, size_t *n, struct err *err);

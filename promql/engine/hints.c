@@ -9,6 +9,7 @@
 
 #include "base/quote.h"
 #include "promql/engine/engine_internal.h"
+#include "promql/eval.h"
 #include "promql/syntax/type_names.h"
 #include "proto/annotation.h"
 
@@ -89,7 +90,7 @@ static enum err_code hint_type(struct hints *h, struct str name, struct err *err
 	for (size_t i = 0; i < h->types_n && !rc; i++)
 		rc = hints_try_type(h, &near, &h->types[i], err);
 	return rc ? rc :
-				eval_info(h->ev, err, "no type or series is named %s in this time range%s",
+				work_info(&h->ev->work, err, "no type or series is named %s in this time range%s",
 					QUOTED(name), DID_YOU_MEAN(&near));
 }
 
@@ -114,7 +115,7 @@ static enum err_code hint_matcher(struct hints *h, const struct selector *s,
 		for (size_t i = 0; i < n; i++)
 			nearest_try(&near, v[i]);
 		*said = true;
-		return eval_info(h->ev, err, "no %s has a label %s in this time range%s", what,
+		return work_info(&h->ev->work, err, "no %s has a label %s in this time range%s", what,
 			QUOTED(m->name), DID_YOU_MEAN(&near));
 	}
 	if ((rc = db_label_values(
@@ -125,7 +126,7 @@ static enum err_code hint_matcher(struct hints *h, const struct selector *s,
 	for (size_t i = 0; i < n; i++)
 		nearest_try(&near, v[i]);
 	*said = true;
-	return eval_info(h->ev, err, "no %s has " STR_FMT "=%s in this time range%s", what,
+	return work_info(&h->ev->work, err, "no %s has " STR_FMT "=%s in this time range%s", what,
 		STR_ARG(m->name), QUOTED(m->value), DID_YOU_MEAN(&near));
 }
 

@@ -23,11 +23,15 @@ struct span_walk {
 
 static void span_walk_add_window(struct span_walk *w, struct eval *ev, const struct selector *s)
 {
-	bool steps = ev->mode == EVAL_RANGE;
-	struct time_window a = selector_window(ev, s, steps ? ev->first_ns : ev->t_ns);
-	struct time_window b = selector_window(ev, s, steps ? ev->last_ns : ev->t_ns);
-	struct time_window first = numeric_window(ev, s, steps ? ev->first_ns : ev->t_ns);
-	struct time_window last = numeric_window_read(ev, s, steps ? ev->last_ns : ev->t_ns);
+	bool steps = ev->times.mode == EVAL_RANGE;
+	struct time_window a = selector_window(
+		&ev->times, s, steps ? ev->times.first_ns : ev->work.t_ns);
+	struct time_window b = selector_window(
+		&ev->times, s, steps ? ev->times.last_ns : ev->work.t_ns);
+	struct time_window first = numeric_window(
+		&ev->times, s, steps ? ev->times.first_ns : ev->work.t_ns);
+	struct time_window last = numeric_window_read(
+		&ev->times, s, steps ? ev->times.last_ns : ev->work.t_ns);
 
 	rate_span(s, &a, &b);
 	a.min_ns = first.min_ns < a.min_ns ? first.min_ns : a.min_ns;
@@ -96,7 +100,7 @@ static enum err_code result_join_epochs(struct query *q, struct eval *ev, struct
 	if (!joined)
 		return arena_fail(&q->arena, "query", err);
 	for (size_t i = 0; i < r->n && !rc; i++)
-		rc = profile_joined(ev, &r->profiles[i], &joined[i], err);
+		rc = profile_joined(&ev->work, &r->profiles[i], &joined[i], err);
 	r->profiles = joined;
 	return rc;
 }
@@ -207,7 +211,7 @@ static enum err_code result_add_notices(struct query *q, struct eval *ev, struct
 
 	if (q->o.hints && is_list && r->n == 0 && (rc = hints_add(q, ev, err)))
 		return rc;
-	if ((rc = result_append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) ||
+	if ((rc = result_append(q, &r->infos, &r->infos_n, q->infos.v, q->infos.n, err)) ||
 		(rc = result_add_waits(q, err)) || !q->querier)
 		return rc;
 	v = db_querier_warnings(q->querier, &n);
@@ -277,8 +281,8 @@ static enum err_code result_plan_and_evaluate(struct query *q, struct eval *ev, 
 	enum err_code rc = ERR_OK;
 
 	if (!o->whole_scrape && ev->querier) {
-		if (ev->mode == EVAL_RANGE)
-			ev->t_ns = ev->start_ns;
+		if (ev->times.mode == EVAL_RANGE)
+			ev->work.t_ns = ev->times.start_ns;
 		if ((rc = plan_query(ev, err)))
 			return rc;
 	}
@@ -286,8 +290,8 @@ static enum err_code result_plan_and_evaluate(struct query *q, struct eval *ev, 
 		return ERR_OK;
 	if ((rc = plan_check(&q->plan, err)))
 		return rc;
-	return ev->mode == EVAL_RANGE ? result_evaluate_range(q, ev, err) :
-									result_evaluate_once(q, ev, err);
+	return ev->times.mode == EVAL_RANGE ? result_evaluate_range(q, ev, err) :
+										  result_evaluate_once(q, ev, err);
 }
 
 enum err_code query_evaluate(struct query *q, struct err *err)
@@ -296,41 +300,42 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	const struct engine_options *limits = &q->engine->o;
 	struct span_walk span = { 0 };
 	struct eval ev = {
-		.query = q->parsed,
-		.arena = &q->arena,
-		.whole = &q->arena,
-		.mode = o->step_ns > 0 ? EVAL_RANGE :
-			o->has_span        ? EVAL_SPAN :
-								 EVAL_INSTANT,
-		.t_ns = o->has_span ? o->end_ns : o->t_ns,
-		.start_ns = o->t_ns,
-		.end_ns = o->t_ns,
-		.step_ns = o->step_ns,
-		.query_step_ns = o->step_ns,
-		.steps = 1,
-		.subquery_step_ns = engine_subquery_step(q->engine),
-		.lookback_ns = limits->lookback_ns,
+		.work = { .query = q->parsed,
+			.arena = &q->arena,
+			.whole = &q->arena,
+			.budget = &q->memory,
+			.infos = &q->infos,
+			.stop = &q->stop,
+			.t_ns = o->has_span ? o->end_ns : o->t_ns },
+		.times = { .mode = o->step_ns > 0 ? EVAL_RANGE :
+				o->has_span               ? EVAL_SPAN :
+											EVAL_INSTANT,
+			.start_ns = o->t_ns,
+			.end_ns = o->t_ns,
+			.step_ns = o->step_ns,
+			.query_step_ns = o->step_ns,
+			.subquery_step_ns = engine_subquery_step(q->engine),
+			.lookback_ns = limits->lookback_ns },
 		.samples_max = limits->samples_max,
 		.rate_groups_ns = limits->rate_groups_ns,
-		.budget = &q->memory,
 		.plan = &q->plan,
 		.reader = &reader_reads,
 		.timed = o->analyze,
-		.stop = &q->stop,
 		.all_sample_labels = o->keep_sample_labels,
 		.rows_only = o->rows_only,
 		.with_tables = o->tables,
 	};
 	enum err_code rc;
 
-	if (ev.mode != EVAL_INSTANT) {
-		ev.start_ns = o->start_ns;
-		ev.end_ns = o->end_ns;
+	q->infos.n = 0; /* it may be a second attempt */
+	if (ev.times.mode != EVAL_INSTANT) {
+		ev.times.start_ns = o->start_ns;
+		ev.times.end_ns = o->end_ns;
 	}
-	if (ev.mode == EVAL_RANGE) {
-		ev.steps = (uint64_t)((ev.end_ns - ev.start_ns) / ev.step_ns) + 1;
-		ev.first_ns = ev.start_ns;
-		ev.last_ns = ev.start_ns + (int64_t)(ev.steps - 1) * ev.step_ns;
+	if (ev.times.mode == EVAL_RANGE) {
+		ev.work.steps = (uint64_t)((ev.times.end_ns - ev.times.start_ns) / ev.times.step_ns) + 1;
+		ev.times.first_ns = ev.times.start_ns;
+		ev.times.last_ns = ev.times.start_ns + (int64_t)(ev.work.steps - 1) * ev.times.step_ns;
 	}
 	if ((rc = span_walk_add_windows(&span, &ev, q->parsed->root, err)) ||
 		(span.any &&
@@ -346,7 +351,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	ev.files = q->files;
 	if ((rc = eval_prepare(&ev, err)))
 		return rc;
-	q->result.t_ns = ev.t_ns;
+	q->result.t_ns = ev.work.t_ns;
 	q->plan.samples_max = limits->samples_max;
 	q->plan.memory_bytes_max = limits->memory_bytes_max;
 	q->plan.analyze = o->analyze;

@@ -3,6 +3,7 @@
  * types, as it was scraped. `types=all` and the tests of exactness use it.
  */
 #include "promql/engine/engine_internal.h"
+#include "promql/eval.h"
 
 /* The last row in the window of a series; ERR_NOT_FOUND when there is none. */
 static enum err_code scrape_last_time(struct eval *ev, const struct db_series *series,
@@ -33,7 +34,7 @@ static enum err_code scrape_read_row(struct eval *ev, const struct db_series *se
 	if ((rc = db_rows_open(ev->querier, series, ts_ns - 1, ts_ns, &rows, err)))
 		return rc;
 	if (!(rc = db_rows_next(rows, &row, err)))
-		rc = db_row_profile(series, row, ev->arena, out, err);
+		rc = db_row_profile(series, row, ev->work.arena, out, err);
 	db_rows_close(rows);
 	return rc;
 }
@@ -49,9 +50,9 @@ enum err_code eval_scrape(
 	enum err_code rc;
 
 	if (e->kind != EXPR_SELECTOR)
-		return eval_fault(
-			ev, e, err, ERR_INVALID, "a whole scrape needs a selector alone as query");
-	w = selector_window(ev, &e->selector, ev->t_ns);
+		return work_fault(
+			&ev->work, e, err, ERR_INVALID, "a whole scrape needs a selector alone as query");
+	w = selector_window(&ev->times, &e->selector, ev->work.t_ns);
 	if ((rc = choose_series(ev, e, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
@@ -64,12 +65,12 @@ enum err_code eval_scrape(
 		if (found && labels_eq(found->labels, series[i].labels) && at_ns < ts_ns)
 			continue;
 		if (found && !labels_eq(found->labels, series[i].labels))
-			return eval_fault(ev, e, err, ERR_INVALID,
+			return work_fault(&ev->work, e, err, ERR_INVALID,
 				"a whole scrape needs one series, the query selects several");
 		found = &series[i];
 		ts_ns = at_ns;
 	}
 	if (!found)
-		return eval_fault(ev, e, err, ERR_NOT_FOUND, "no profiles selected");
+		return work_fault(&ev->work, e, err, ERR_NOT_FOUND, "no profiles selected");
 	return scrape_read_row(ev, found, ts_ns, out, err);
 }

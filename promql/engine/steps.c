@@ -98,19 +98,20 @@ static enum err_code matrix_add_point(
 	return ERR_OK;
 }
 
-/* Evaluates the step at ev->t_ns. */
+/* Evaluates the step at ev->work.t_ns. */
 static enum err_code matrix_add_step(struct matrix *m, struct eval *ev, struct err *err)
 {
 	struct value v;
 	enum err_code rc;
 
-	if ((rc = eval_totals(ev, ev->query->root, &v, err)))
+	if ((rc = eval_totals(ev, ev->work.query->root, &v, err)))
 		return rc;
 	if (v.type == VALUE_SCALAR)
-		return matrix_add_point(m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
+		return matrix_add_point(
+			m, (struct labels){ 0 }, (struct point){ ev->work.t_ns, v.scalar }, err);
 	for (size_t i = 0; i < v.n; i++)
 		if ((rc = matrix_add_point(
-				 m, v.costs[i].metric, (struct point){ ev->t_ns, v.costs[i].value }, err)))
+				 m, v.costs[i].metric, (struct point){ ev->work.t_ns, v.costs[i].value }, err)))
 			return rc;
 	return ERR_OK;
 }
@@ -152,7 +153,7 @@ struct stepping {
 
 static int64_t steps_time_of(const struct eval *ev, uint64_t step)
 {
-	return ev->start_ns + (int64_t)step * ev->step_ns;
+	return ev->times.start_ns + (int64_t)step * ev->times.step_ns;
 }
 
 static enum err_code steps_do(struct stepping *s, uint64_t end, struct err *err)
@@ -160,7 +161,7 @@ static enum err_code steps_do(struct stepping *s, uint64_t end, struct err *err)
 	enum err_code rc = ERR_OK;
 
 	for (; s->at < end && !rc; s->at++) {
-		s->ev->t_ns = steps_time_of(s->ev, s->at);
+		s->ev->work.t_ns = steps_time_of(s->ev, s->at);
 		rc = matrix_add_step(&s->m, s->ev, err);
 		arena_reset(&s->step);
 	}
@@ -178,8 +179,7 @@ struct steps_piece {
 	struct arena arena; /* of the matrix and the infos */
 	struct matrix m;
 	uint64_t samples;
-	struct str *infos;
-	size_t infos_n;
+	struct infos infos;
 };
 
 /* The evaluation of a thread; it is kept from wave to wave. */
@@ -213,8 +213,8 @@ static enum err_code wave_open_thread(struct wave *w, unsigned i)
 		return ERR_OK;
 	t->ev = *ev;
 	t->ev.querier = ev->forks[i].querier;
-	t->ev.arena = &t->step;
-	t->ev.whole = &t->whole;
+	t->ev.work.arena = &t->step;
+	t->ev.work.whole = &t->whole;
 	t->ev.plan = &t->plan;
 	t->ev.units = NULL;
 	t->ev.workers = NULL;
@@ -236,13 +236,12 @@ static enum err_code wave_do_piece(struct wave *w, struct step_thread *t, struct
 	size_t n, damages = 0;
 
 	ev->samples = w->samples;
-	ev->infos = NULL;
-	ev->infos_n = 0;
+	ev->work.infos = &p->infos;
 	for (uint64_t i = p->first; i < p->end && !rc; i++) {
 		if (atomic_load_explicit(&w->failed, memory_order_relaxed))
 			return ERR_CANCELED;
 		before = ev->samples;
-		ev->t_ns = steps_time_of(ev, i);
+		ev->work.t_ns = steps_time_of(ev, i);
 		rc = matrix_add_step(&p->m, ev, NULL);
 		arena_reset(&t->step);
 		read = ev->samples - before;
@@ -251,13 +250,11 @@ static enum err_code wave_do_piece(struct wave *w, struct step_thread *t, struct
 			rc = ERR_LIMIT;
 	}
 	p->samples = ev->samples - w->samples;
-	p->infos = ev->infos;
-	p->infos_n = ev->infos_n;
 	(void)db_querier_warnings(ev->querier, &n);
 	if (ev->naming)
 		(void)naming_warnings(ev->naming, &damages);
 	/* If infos are full the first ones count, and their order is not known here. */
-	return rc ? rc : n || damages || p->infos_n == EVAL_INFOS_MAX ? ERR_CORRUPT : ERR_OK;
+	return rc ? rc : n || damages || p->infos.n == INFOS_MAX ? ERR_CORRUPT : ERR_OK;
 }
 
 static void steps_do_any_piece(void *ctx, unsigned thread, size_t i)
@@ -291,8 +288,8 @@ static enum err_code wave_join(struct wave *w, struct err *err)
 		ev->samples += p->samples;
 		for (size_t k = 0; k < p->m.n && !rc; k++)
 			rc = matrix_join_series(&w->x->m, &p->m.series[k], err);
-		for (size_t k = 0; k < p->infos_n && !rc; k++)
-			rc = eval_info(ev, err, STR_FMT, STR_ARG(p->infos[k]));
+		for (size_t k = 0; k < p->infos.n && !rc; k++)
+			rc = work_info(&ev->work, err, STR_FMT, STR_ARG(p->infos.v[k]));
 	}
 	for (unsigned i = 0; i < w->threads_n; i++) {
 		if (!w->threads[i].is_open)
@@ -316,7 +313,7 @@ static enum err_code wave_do(struct wave *w, uint64_t piece_steps, bool *done, s
 		uint64_t end = at + piece_steps < x->n ? at + piece_steps : x->n;
 
 		*p = (struct steps_piece){ .first = at, .end = end };
-		arena_init_shared(&p->arena, x->ev->budget);
+		arena_init_shared(&p->arena, x->ev->work.budget);
 		p->m.arena = &p->arena;
 		map_init(&p->m.map);
 		at = end;
@@ -354,11 +351,11 @@ static enum err_code steps_do_waves(struct stepping *s, struct err *err)
 		return err_nomem(err, "query");
 	}
 	for (unsigned i = 0; i < w.threads_n; i++) {
-		arena_init_shared(&w.threads[i].step, s->ev->budget);
-		arena_init_shared(&w.threads[i].whole, s->ev->budget);
+		arena_init_shared(&w.threads[i].step, s->ev->work.budget);
+		arena_init_shared(&w.threads[i].whole, s->ev->work.budget);
 	}
 	while (s->at < s->n && done && !rc)
-		if (!(rc = eval_check(s->ev, err)))
+		if (!(rc = work_check(&s->ev->work, err)))
 			rc = wave_do(&w, piece, &done, err);
 	for (unsigned i = 0; i < w.threads_n; i++)
 		wave_close_thread(&w, &w.threads[i]);
@@ -384,24 +381,25 @@ static bool steps_is_worth_it(const struct stepping *s)
 /* Windows begin where earlier ones end. */
 static bool steps_adjoin(const struct eval *ev)
 {
-	for (const struct expr *e = ev->query->selectors; e; e = e->selector.next)
-		if (e->types != VALUE_FRAMES && e->selector.window_ns % ev->step_ns == 0)
+	for (const struct expr *e = ev->work.query->selectors; e; e = e->selector.next)
+		if (e->types != VALUE_FRAMES && e->selector.window_ns % ev->times.step_ns == 0)
 			return true;
 	return false;
 }
 
 enum err_code steps_evaluate(struct eval *ev, struct cost_series **out, size_t *n, struct err *err)
 {
-	struct stepping x = { .ev = ev, .m.arena = ev->whole };
+	struct stepping x = { .ev = ev, .m.arena = ev->work.whole };
 	enum err_code rc;
 
-	assert(ev->mode == EVAL_RANGE && ev->step_ns > 0 && ev->start_ns <= ev->end_ns);
-	x.n = (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
+	assert(ev->times.mode == EVAL_RANGE && ev->times.step_ns > 0 &&
+		ev->times.start_ns <= ev->times.end_ns);
+	x.n = (uint64_t)((ev->times.end_ns - ev->times.start_ns) / ev->times.step_ns) + 1;
 	if (ev->querier && x.n > 1)
 		db_querier_in_steps(ev->querier, steps_adjoin(ev));
 	map_init(&x.m.map);
-	arena_init_shared(&x.step, ev->budget);
-	ev->arena = &x.step;
+	arena_init_shared(&x.step, ev->work.budget);
+	ev->work.arena = &x.step;
 	rc = steps_do(&x, 1, err);
 	if (!rc && steps_is_worth_it(&x))
 		rc = steps_do_waves(&x, err);

@@ -59,7 +59,7 @@ void file_set_close(struct file_set *s)
 
 /* Symbols are not in the query's arena: they are charged once they are there. */
 static enum err_code files_intern(
-	struct eval *ev, struct file_set *s, struct open_file *f, struct err *err)
+	struct work *work, struct file_set *s, struct open_file *f, struct err *err)
 {
 	static const struct symbol_limits limits = {
 		.nodes_max = NODES_MAX,
@@ -72,12 +72,12 @@ static enum err_code files_intern(
 
 	if (rc)
 		return rc;
-	if (!(f->ids = arena_array(ev->whole, struct interned, f->any.n)))
-		return arena_fail(ev->whole, "file", err);
+	if (!(f->ids = arena_array(work->whole, struct interned, f->any.n)))
+		return arena_fail(work->whole, "file", err);
 	mutex_lock(&f->partition->lock);
 	for (uint32_t i = 0; i < f->any.n && !rc; i++)
 		rc = sym_intern_profile(
-			f->partition, f->any.v[i].pprof, f->any.v[i].kinds, ev->whole, &f->ids[i], err);
+			f->partition, f->any.v[i].pprof, f->any.v[i].kinds, work->whole, &f->ids[i], err);
 	mutex_unlock(&f->partition->lock);
 	bytes = atomic_load(&f->partition->bytes);
 	if (rc || !s->memory)
@@ -89,9 +89,8 @@ static enum err_code files_intern(
 }
 
 static enum err_code files_read_file(
-	struct eval *ev, struct str name, struct open_file **out, struct err *err)
+	struct work *work, struct file_set *s, struct str name, struct open_file **out, struct err *err)
 {
-	struct file_set *s = ev->files;
 	struct found_file found = { .name = name };
 	struct open_file *f;
 	enum err_code rc;
@@ -103,19 +102,20 @@ static enum err_code files_read_file(
 			*out = f;
 			return ERR_OK;
 		}
-	if (!(f = arena_new(ev->whole, struct open_file)))
-		return arena_fail(ev->whole, "file", err);
-	if ((rc = s->finder->find(s->finder->ctx, name, ev->whole, &found, err)))
+	if (!(f = arena_new(work->whole, struct open_file)))
+		return arena_fail(work->whole, "file", err);
+	if ((rc = s->finder->find(s->finder->ctx, name, work->whole, &found, err)))
 		return rc;
-	f->name = str_dup(ev->whole, name);
+	f->name = str_dup(work->whole, name);
 	if (!f->name.ptr)
-		return arena_fail(ev->whole, "file", err);
-	if ((rc = any_decode(ev->whole, found.bytes, found.name, &f->any, err)))
+		return arena_fail(work->whole, "file", err);
+	if ((rc = any_decode(work->whole, found.bytes, found.name, &f->any, err)))
 		return rc;
 	for (uint32_t i = 0; i < f->any.notes_n; i++)
-		if ((rc = eval_info(ev, err, "file %s: " STR_FMT, QUOTED(name), STR_ARG(f->any.notes[i]))))
+		if ((rc = work_info(
+				 work, err, "file %s: " STR_FMT, QUOTED(name), STR_ARG(f->any.notes[i]))))
 			return rc;
-	rc = files_intern(ev, s, f, err);
+	rc = files_intern(work, s, f, err);
 	f->next = s->files; /* the partition is the set's to close, whatever happened */
 	s->files = f;
 	if (!rc)
@@ -165,13 +165,13 @@ static void open_file_print_types(const struct open_file *f, struct buf *out)
 }
 
 static enum err_code files_choose_default(
-	struct eval *ev, const struct open_file *f, struct column *out, struct err *err)
+	struct work *work, const struct open_file *f, struct column *out, struct err *err)
 {
 	const struct any_profile *p = any_default(&f->any);
 	struct profile_type *types;
 
-	if (!(types = arena_array(ev->arena, struct profile_type, p->pprof->types_n)))
-		return eval_nomem(ev, err);
+	if (!(types = arena_array(work->arena, struct profile_type, p->pprof->types_n)))
+		return work_nomem(work, err);
 	for (uint32_t i = 0; i < p->pprof->types_n; i++)
 		types[i] = files_type_of(p, i);
 	*out = (struct column){ .profile = p, .ids = &f->ids[p - f->any.v] };
@@ -182,7 +182,7 @@ static enum err_code files_choose_default(
 }
 
 /* The first one of that type: files have each type once, but for recordings of Java. */
-static enum err_code files_choose_column(struct eval *ev, const struct open_file *f,
+static enum err_code files_choose_column(struct work *work, const struct open_file *f,
 	struct str wanted, struct column *out, struct err *err)
 {
 	struct type_pattern pattern;
@@ -190,7 +190,7 @@ static enum err_code files_choose_column(struct eval *ev, const struct open_file
 	struct buf known = { 0 };
 
 	if (!wanted.len)
-		return files_choose_default(ev, f, out, err);
+		return files_choose_default(work, f, out, err);
 	for (uint32_t i = 0; i < f->any.n; i++)
 		for (uint32_t k = 0; k < f->any.v[i].pprof->types_n; k++) {
 			struct profile_type t = files_type_of(&f->any.v[i], k);
@@ -212,13 +212,13 @@ static enum err_code files_choose_column(struct eval *ev, const struct open_file
 
 /* *size: the sum of samples' magnitudes, which is more than that of cells where signs differ. */
 static enum err_code files_add_cells(
-	struct eval *ev, const struct column *c, struct part *part, int64_t *size, struct err *err)
+	struct work *work, const struct column *c, struct part *part, int64_t *size, struct err *err)
 {
 	const struct pprof *f = c->profile->pprof;
 
 	*size = 0;
-	if (!(part->cells = arena_alloc_raw(ev->arena, (size_t)c->ids->n + 1, sizeof(*part->cells))))
-		return eval_nomem(ev, err);
+	if (!(part->cells = arena_alloc_raw(work->arena, (size_t)c->ids->n + 1, sizeof(*part->cells))))
+		return work_nomem(work, err);
 	for (uint32_t i = 0; i < c->ids->n; i++) {
 		int64_t v = f->values[(size_t)c->ids->samples[i] * f->types_n + c->at];
 		struct cell cell = { .stack = (uint32_t)(c->ids->keys[i] >> 32),
@@ -244,19 +244,19 @@ static int64_t files_sane(int64_t ns)
 	return ns > 0 && ns < TIME_MAX_NS ? ns : 0;
 }
 
-static enum err_code files_make_value(struct eval *ev, struct open_file *f, const struct column *c,
-	struct profile_value *out, struct err *err)
+static enum err_code files_make_value(struct work *work, struct open_file *f,
+	const struct column *c, struct profile_value *out, struct err *err)
 {
 	const struct pprof *from = c->profile->pprof;
 	int64_t began = files_sane(from->time_nanos), duration = files_sane(from->duration_nanos);
-	struct part *part = arena_new(ev->arena, struct part);
-	uint32_t *header = arena_new(ev->arena, uint32_t);
+	struct part *part = arena_new(work->arena, struct part);
+	uint32_t *header = arena_new(work->arena, uint32_t);
 	struct labels_builder b;
 	enum err_code rc;
 	int64_t size;
 
 	if (!part || !header)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	*header = c->ids->header;
 	*part = (struct part){ .partition = f->partition, .headers = header, .headers_n = 1 };
 	part->headers_plain = sym_header(f->partition, *header)->drop_frames ? 0 : 1;
@@ -271,10 +271,10 @@ static enum err_code files_make_value(struct eval *ev, struct open_file *f, cons
 		.end_ns = began + duration,
 		.elapsed_ns = duration,
 		.profiled_ns = duration };
-	labels_builder_init(&b, ev->arena, (struct labels){ 0 });
+	labels_builder_init(&b, work->arena, (struct labels){ 0 });
 	labels_builder_set(&b, STR(LABEL_NAME), c->type.name);
 	if ((rc = labels_builder_build(&b, &out->metric, err)) ||
-		(rc = files_add_cells(ev, c, part, &size, err)) || (rc = profile_totals(out, err)))
+		(rc = files_add_cells(work, c, part, &size, err)) || (rc = profile_totals(out, err)))
 		return rc;
 	if (size == out->value_size)
 		return ERR_OK;
@@ -283,24 +283,24 @@ static enum err_code files_make_value(struct eval *ev, struct open_file *f, cons
 	return profile_totals(out, err);
 }
 
-enum err_code files_value(struct eval *ev, const struct expr *e, struct str name, struct str type,
-	struct value *out, struct err *err)
+enum err_code files_value(struct work *work, struct file_set *set, const struct expr *e,
+	struct str name, struct str type, struct value *out, struct err *err)
 {
 	struct err why = { 0 };
 	struct open_file *f = NULL;
 	struct column c = { 0 };
 	enum err_code rc;
 
-	if (ev->mode == EVAL_RANGE)
-		return eval_fault(ev, e, err, ERR_INVALID,
+	if (work->steps)
+		return work_fault(work, e, err, ERR_INVALID,
 			"a file has no cost over time: file() is for queries at one time");
 	*out = (struct value){ .type = VALUE_PROFILES };
-	if (!(out->profiles = arena_new(ev->arena, struct profile_value)))
-		return eval_nomem(ev, err);
-	if ((rc = files_read_file(ev, name, &f, &why)) ||
-		(rc = files_choose_column(ev, f, type, &c, &why)) ||
-		(rc = files_make_value(ev, f, &c, out->profiles, &why)))
-		return eval_fault(ev, e, err, rc, "file %s: %s", QUOTED(name), why.msg);
+	if (!(out->profiles = arena_new(work->arena, struct profile_value)))
+		return work_nomem(work, err);
+	if ((rc = files_read_file(work, set, name, &f, &why)) ||
+		(rc = files_choose_column(work, f, type, &c, &why)) ||
+		(rc = files_make_value(work, f, &c, out->profiles, &why)))
+		return work_fault(work, e, err, rc, "file %s: %s", QUOTED(name), why.msg);
 	out->n = 1;
-	return eval_check(ev, err);
+	return work_check(work, err);
 }

@@ -15,7 +15,7 @@
 #ifndef PROMQL_FILES_FILES_H
 #define PROMQL_FILES_FILES_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 struct found_file {
 	struct str bytes; /* as it is on the disk of whom it belongs to: maybe compressed */
@@ -40,7 +40,7 @@ void file_set_close(struct file_set *s); /* NULL is fine */
  * e is the call. type: a sample type ("alloc_space"), or one with the profile's name, as selectors
  * have it ("memory:alloc_space"); "": the default one.
  */
-MUST_CHECK enum err_code files_value(struct eval *ev, const struct expr *e, struct str name,
-	struct str type, struct value *out, struct err *err);
+MUST_CHECK enum err_code files_value(struct work *work, struct file_set *set, const struct expr *e,
+	struct str name, struct str type, struct value *out, struct err *err);
 
 #endif

@@ -18,7 +18,7 @@ struct profiles_diff_pair {
 };
 
 struct pairing {
-	struct eval *ev;
+	struct work *work;
 	const struct expr *e;
 	enum grouping matching;
 	struct name_list labels;
@@ -41,7 +41,7 @@ static enum err_code profiles_diff_twice(struct pairing *p, struct labels metric
 	labels_print(&group, metric);
 	labels_print(&one, a->metric);
 	labels_print(&two, b->metric);
-	rc = eval_fault(p->ev, p->e, err, ERR_INVALID,
+	rc = work_fault(p->work, p->e, err, ERR_INVALID,
 		"the %s side has two profiles for " STR_FMT ": " STR_FMT " and " STR_FMT
 		"; merge them first",
 		side ? "base" : "new", STR_ARG(buf_str(&group)), STR_ARG(buf_str(&one)),
@@ -65,16 +65,16 @@ static enum err_code profiles_diff_add_side(
 		const struct profile_value *p = &v->profiles[i];
 
 		if (p->is_diff)
-			return eval_fault(pairing->ev, pairing->e, err, ERR_INVALID,
+			return work_fault(pairing->work, pairing->e, err, ERR_INVALID,
 				"the %s side is already a difference", side ? "base" : "new");
-		if ((rc = labels_group(pairing->ev, p->metric, how, pairing->labels, &metric, err)))
+		if ((rc = labels_group(pairing->work, p->metric, how, pairing->labels, &metric, err)))
 			return rc;
 		hash = labels_hash(metric);
 		id = map_find(&pairing->map, hash, profiles_diff_pair_eq, pairing, &metric);
 		if (id == MAP_NONE) {
 			id = (uint32_t)pairing->n;
 			if (!map_add(&pairing->map, hash, id))
-				return eval_nomem(pairing->ev, err);
+				return work_nomem(pairing->work, err);
 			pairing->pairs[pairing->n++].metric = metric;
 		}
 		if (pairing->pairs[id].side[side])
@@ -143,8 +143,8 @@ static enum err_code profiles_diff_add_cells(struct pairing *p, struct profile_v
 		into = &out->parts[out->parts_n++];
 		*into = (struct part){ .partition = part->partition };
 	}
-	if (!(cells = arena_alloc_raw(p->ev->arena, into->n + part->n + 1, sizeof(*cells))))
-		return eval_nomem(p->ev, err);
+	if (!(cells = arena_alloc_raw(p->work->arena, into->n + part->n + 1, sizeof(*cells))))
+		return work_nomem(p->work, err);
 	if (into->n)
 		memcpy(cells, into->cells, into->n * sizeof(*cells));
 	into->cells = cells;
@@ -154,7 +154,8 @@ static enum err_code profiles_diff_add_cells(struct pairing *p, struct profile_v
 		if (side == 0 && ratio != 1) {
 			scaled = round((double)c.value * ratio);
 			if (!(scaled > -0x1p63 && scaled < 0x1p63))
-				return eval_fault(p->ev, p->e, err, ERR_LIMIT, "a normalized cost exceeds 64 bits");
+				return work_fault(
+					p->work, p->e, err, ERR_LIMIT, "a normalized cost exceeds 64 bits");
 			c.value = (int64_t)scaled;
 		}
 		if (side == 1)
@@ -192,8 +193,8 @@ static enum err_code profiles_diff_join_filters(struct pairing *p, const struct 
 	struct active_filter *copy;
 
 	for (const struct active_filter *f = b ? b->filters : NULL; f; f = f->before) {
-		if (!(copy = arena_new(p->ev->arena, struct active_filter)))
-			return eval_nomem(p->ev, err);
+		if (!(copy = arena_new(p->work->arena, struct active_filter)))
+			return work_nomem(p->work, err);
 		*copy = *f;
 		*end = copy;
 		end = &copy->before;
@@ -214,14 +215,14 @@ static enum err_code profiles_diff_convert(
 	if (!a || !b || str_eq(a->type.sample_unit, b->type.sample_unit))
 		return ERR_OK;
 	if (!pprof_unit_fits(a->type.sample_unit, b->type.sample_unit))
-		return eval_fault(pairing->ev, pairing->e, err, ERR_INVALID,
+		return work_fault(pairing->work, pairing->e, err, ERR_INVALID,
 			"no difference between " STR_FMT " and " STR_FMT, STR_ARG(a->type.sample_unit),
 			STR_ARG(b->type.sample_unit));
 	unit = pprof_unit_finer(a->type.sample_unit, b->type.sample_unit);
-	if (!(v = arena_array(pairing->ev->arena, struct profile_value, 2)))
-		return eval_nomem(pairing->ev, err);
+	if (!(v = arena_array(pairing->work->arena, struct profile_value, 2)))
+		return work_nomem(pairing->work, err);
 	for (int side = 0; side < 2; side++) {
-		if ((rc = profile_in_unit(pairing->ev, pair->side[side], unit, &v[side], err)))
+		if ((rc = profile_in_unit(pairing->work, pair->side[side], unit, &v[side], err)))
 			return rc;
 		pair->side[side] = &v[side];
 	}
@@ -244,18 +245,18 @@ static enum err_code diff_pair(struct pairing *pairing, const struct profiles_di
 		if (!str_eq(a->type.sample_type, b->type.sample_type))
 			out->type.sample_type = (struct str){ 0 };
 	}
-	if ((a && (rc = profile_with_exponent(pairing->ev, a, exponent, &sides[0], err))) ||
-		(b && (rc = profile_with_exponent(pairing->ev, b, exponent, &sides[1], err))))
+	if ((a && (rc = profile_with_exponent(pairing->work, a, exponent, &sides[0], err))) ||
+		(b && (rc = profile_with_exponent(pairing->work, b, exponent, &sides[1], err))))
 		return rc;
 	a = a ? &sides[0] : NULL;
 	b = b ? &sides[1] : NULL;
 	out->exponent = exponent;
 	out->parts = arena_array(
-		pairing->ev->arena, struct part, (a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
+		pairing->work->arena, struct part, (a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
 	if (!out->parts)
-		return eval_nomem(pairing->ev, err);
+		return work_nomem(pairing->work, err);
 	if (a && ratio != 1) {
-		if ((rc = profile_joined(pairing->ev, a, &joined, err)))
+		if ((rc = profile_joined(pairing->work, a, &joined, err)))
 			return rc;
 		a = &joined;
 	}
@@ -269,7 +270,7 @@ static enum err_code diff_pair(struct pairing *pairing, const struct profiles_di
 			profiles_diff_join(out, p);
 	}
 	for (size_t i = 0; i < out->parts_n; i++)
-		if ((rc = part_normalize(pairing->ev, &out->parts[i], err)))
+		if ((rc = part_normalize(pairing->work, &out->parts[i], err)))
 			return rc;
 	if ((a && a->filtered) || (b && b->filtered)) {
 		out->filtered = true;
@@ -284,19 +285,19 @@ static enum err_code diff_pair(struct pairing *pairing, const struct profiles_di
 
 /* Against no profiles at all every cost is new, or gone: the answer's infos say so. */
 static enum err_code profiles_diff_note_empty(
-	struct eval *ev, const struct value *new_side, const struct value *base_side, struct err *err)
+	struct work *work, const struct value *new_side, const struct value *base_side, struct err *err)
 {
 	if (!new_side->n == !base_side->n)
 		return ERR_OK;
-	return eval_info(ev, err, "%sno profiles on the %s side of the difference",
-		ev->steps > 1 ? "at some steps: " : "", new_side->n ? "base" : "new");
+	return work_info(work, err, "%sno profiles on the %s side of the difference",
+		work->steps > 1 ? "at some steps: " : "", new_side->n ? "base" : "new");
 }
 
-enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct value *new_side,
+enum err_code profiles_diff(struct work *work, const struct expr *e, const struct value *new_side,
 	const struct value *base_side, enum grouping matching, struct name_list labels, bool normalized,
 	struct value *out, struct err *err)
 {
-	struct pairing x = { .ev = ev, .e = e, .matching = matching, .labels = labels };
+	struct pairing x = { .work = work, .e = e, .matching = matching, .labels = labels };
 	struct value result = { .type = VALUE_PROFILES };
 	enum err_code rc;
 	bool fraction;
@@ -304,13 +305,14 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 
 	assert(matching == GROUPING_NONE || matching >= GROUPING_ON);
 	map_init(&x.map);
-	x.pairs = arena_array(ev->arena, struct profiles_diff_pair, new_side->n + base_side->n + 1);
-	result.profiles = arena_array(ev->arena, struct profile_value, new_side->n + base_side->n + 1);
+	x.pairs = arena_array(work->arena, struct profiles_diff_pair, new_side->n + base_side->n + 1);
+	result.profiles = arena_array(
+		work->arena, struct profile_value, new_side->n + base_side->n + 1);
 	if (!x.pairs || !result.profiles) {
-		rc = eval_nomem(ev, err);
+		rc = work_nomem(work, err);
 		goto out;
 	}
-	if ((rc = profiles_diff_note_empty(ev, new_side, base_side, err)) ||
+	if ((rc = profiles_diff_note_empty(work, new_side, base_side, err)) ||
 		(rc = profiles_diff_add_side(&x, new_side, 0, err)) ||
 		(rc = profiles_diff_add_side(&x, base_side, 1, err)))
 		goto out;

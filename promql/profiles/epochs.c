@@ -102,16 +102,16 @@ static struct digest profiles_epochs_of_label_set(struct profiles_epochs_reading
 }
 
 static enum err_code profiles_epochs_read_part(
-	struct eval *ev, const struct part *part, struct profiles_epochs_reading *r, struct err *err)
+	struct work *work, const struct part *part, struct profiles_epochs_reading *r, struct err *err)
 {
 	uint32_t nodes = part->n ? part->cells[part->n - 1].stack + 1 : 1, used = 1;
-	struct arena *a = ev->arena;
+	struct arena *a = work->arena;
 
 	r->p = part->partition;
 	r->locations = arena_array(a, struct digest, sym_locations_n(r->p) + 1);
 	r->label_sets = arena_array(a, struct digest, sym_label_sets_n(r->p) + 1);
 	if (!(r->at = arena_array(a, uint32_t, nodes)))
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (size_t i = 0; i < part->n; i++)
 		r->at[part->cells[i].stack] = 1;
 	for (uint32_t i = nodes; i-- > 1;)
@@ -121,7 +121,7 @@ static enum err_code profiles_epochs_read_part(
 		}
 	r->nodes = arena_array(a, struct digest, used);
 	if (!r->locations || !r->label_sets || !r->nodes)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	r->at[0] = 0;
 	used = 1;
 	for (uint32_t i = 1; i < nodes; i++) {
@@ -135,7 +135,7 @@ static enum err_code profiles_epochs_read_part(
 		r->at[i] = used;
 		r->nodes[used++] = profiles_epochs_add_bytes(r->nodes[r->at[node.parent]], &l, sizeof(l));
 	}
-	return eval_check(ev, err);
+	return work_check(work, err);
 }
 
 /* ---- cells ---- */
@@ -147,7 +147,7 @@ struct known_cell {
 };
 
 struct profiles_epochs_joining {
-	struct eval *ev;
+	struct work *work;
 	struct map map;
 	struct known_cell *cells;
 	size_t n;
@@ -184,7 +184,7 @@ static enum err_code profiles_epochs_join_cells(
 	enum err_code rc;
 	uint32_t id;
 
-	if ((rc = profiles_epochs_read_part(p->ev, part, &r, err)))
+	if ((rc = profiles_epochs_read_part(p->work, part, &r, err)))
 		return rc;
 	for (size_t i = 0; i < part->n; i++) {
 		struct digest d = r.nodes[r.at[part->cells[i].stack]],
@@ -198,7 +198,7 @@ static enum err_code profiles_epochs_join_cells(
 			continue;
 		}
 		if (!map_add(&p->map, d.v[0], (uint32_t)p->n))
-			return eval_nomem(p->ev, err);
+			return work_nomem(p->work, err);
 		p->cells[p->n++] = (struct known_cell){ d, part, i };
 	}
 	return ERR_OK;
@@ -221,7 +221,7 @@ static bool profiles_epochs_job_eq(const void *ctx, const void *key, uint32_t id
 }
 
 static enum err_code profiles_epochs_list_jobs(
-	struct eval *ev, const struct profile_value *p, struct job_lists *out, struct err *err)
+	struct work *work, const struct profile_value *p, struct job_lists *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	uint32_t *last;
@@ -230,10 +230,10 @@ static enum err_code profiles_epochs_list_jobs(
 	*out = (struct job_lists){ 0 };
 	if (p->parts_n < 2)
 		return ERR_OK;
-	out->next = arena_array(ev->arena, uint32_t, p->parts_n);
-	out->is_later = arena_array(ev->arena, bool, p->parts_n);
-	if (!out->next || !out->is_later || !(last = arena_array(ev->arena, uint32_t, p->parts_n)))
-		return eval_nomem(ev, err);
+	out->next = arena_array(work->arena, uint32_t, p->parts_n);
+	out->is_later = arena_array(work->arena, bool, p->parts_n);
+	if (!out->next || !out->is_later || !(last = arena_array(work->arena, uint32_t, p->parts_n)))
+		return work_nomem(work, err);
 	map_init(&map);
 	for (uint32_t i = 0; i < p->parts_n && !rc; i++) {
 		struct str job = partition_name(p->parts[i].partition);
@@ -242,7 +242,7 @@ static enum err_code profiles_epochs_list_jobs(
 
 		if (first == MAP_NONE) {
 			last[i] = i;
-			rc = map_add(&map, hash, i) ? ERR_OK : eval_nomem(ev, err);
+			rc = map_add(&map, hash, i) ? ERR_OK : work_nomem(work, err);
 			continue;
 		}
 		out->next[last[first]] = i + 1;
@@ -256,10 +256,10 @@ static enum err_code profiles_epochs_list_jobs(
 /* ---- joining ---- */
 
 /* Parts of one job, from its first on. */
-static enum err_code profiles_epochs_join_job(struct eval *ev, struct profile_value *p,
+static enum err_code profiles_epochs_join_job(struct work *work, struct profile_value *p,
 	const struct job_lists *jobs, uint32_t first, struct err *err)
 {
-	struct profiles_epochs_joining x = { .ev = ev };
+	struct profiles_epochs_joining x = { .work = work };
 	enum err_code rc = ERR_OK;
 	size_t cells = 0;
 
@@ -269,8 +269,8 @@ static enum err_code profiles_epochs_join_job(struct eval *ev, struct profile_va
 		cells += p->parts[i - 1].n;
 	if (cells >= UINT32_MAX)
 		return err_set(err, ERR_LIMIT, "a profile has more than 2^32 cells");
-	if (!(x.cells = arena_alloc_raw(ev->arena, cells + 1, sizeof(*x.cells))))
-		return eval_nomem(ev, err);
+	if (!(x.cells = arena_alloc_raw(work->arena, cells + 1, sizeof(*x.cells))))
+		return work_nomem(work, err);
 	map_init(&x.map);
 	for (uint32_t i = first + 1; i && !rc; i = jobs->next[i - 1])
 		rc = profiles_epochs_join_cells(&x, &p->parts[i - 1], err);
@@ -279,46 +279,46 @@ static enum err_code profiles_epochs_join_job(struct eval *ev, struct profile_va
 }
 
 static enum err_code profiles_epochs_join_jobs(
-	struct eval *ev, struct profile_value *p, const struct job_lists *jobs, struct err *err)
+	struct work *work, struct profile_value *p, const struct job_lists *jobs, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; i < p->parts_n && jobs->any && !rc; i++)
 		if (!jobs->is_later[i])
-			rc = profiles_epochs_join_job(ev, p, jobs, i, err);
+			rc = profiles_epochs_join_job(work, p, jobs, i, err);
 	return rc;
 }
 
-enum err_code profile_join_epochs(struct eval *ev, struct profile_value *p, struct err *err)
+enum err_code profile_join_epochs(struct work *work, struct profile_value *p, struct err *err)
 {
 	struct job_lists jobs;
-	enum err_code rc = profiles_epochs_list_jobs(ev, p, &jobs, err);
+	enum err_code rc = profiles_epochs_list_jobs(work, p, &jobs, err);
 
-	return rc ? rc : profiles_epochs_join_jobs(ev, p, &jobs, err);
+	return rc ? rc : profiles_epochs_join_jobs(work, p, &jobs, err);
 }
 
 enum err_code profile_joined(
-	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err)
+	struct work *work, const struct profile_value *in, struct profile_value *out, struct err *err)
 {
 	struct job_lists jobs;
-	enum err_code rc = profiles_epochs_list_jobs(ev, in, &jobs, err);
+	enum err_code rc = profiles_epochs_list_jobs(work, in, &jobs, err);
 
 	*out = *in;
 	if (rc || !jobs.any)
 		return rc;
-	if (!(out->parts = arena_array(ev->arena, struct part, in->parts_n)))
-		return eval_nomem(ev, err);
+	if (!(out->parts = arena_array(work->arena, struct part, in->parts_n)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < in->parts_n; i++) {
 		struct part *part = &out->parts[i];
 
 		*part = in->parts[i];
-		part->cells = arena_alloc_raw(ev->arena, part->n + 1, sizeof(*part->cells));
+		part->cells = arena_alloc_raw(work->arena, part->n + 1, sizeof(*part->cells));
 		if (!part->cells)
-			return eval_nomem(ev, err);
+			return work_nomem(work, err);
 		if (part->n)
 			memcpy(part->cells, in->parts[i].cells, part->n * sizeof(*part->cells));
 	}
-	return profiles_epochs_join_jobs(ev, out, &jobs, err);
+	return profiles_epochs_join_jobs(work, out, &jobs, err);
 }
 
 /* ---- magnitudes ---- */
@@ -345,15 +345,15 @@ static void profiles_epochs_drop_zeros(struct part *part)
 	part->n = k;
 }
 
-enum err_code profile_join_signs(struct eval *ev, struct profile_value *p, struct err *err)
+enum err_code profile_join_signs(struct work *work, struct profile_value *p, struct err *err)
 {
 	struct job_lists jobs;
-	enum err_code rc = profiles_epochs_list_jobs(ev, p, &jobs, err);
+	enum err_code rc = profiles_epochs_list_jobs(work, p, &jobs, err);
 	bool any = false;
 
 	for (size_t i = 0; i < p->parts_n && jobs.any && !any; i++)
 		any = profiles_epochs_has_negative(&p->parts[i]);
-	if (rc || !any || (rc = profiles_epochs_join_jobs(ev, p, &jobs, err)))
+	if (rc || !any || (rc = profiles_epochs_join_jobs(work, p, &jobs, err)))
 		return rc;
 	for (size_t i = 0; i < p->parts_n; i++)
 		profiles_epochs_drop_zeros(&p->parts[i]);

@@ -1,25 +1,25 @@
 #include "promql/profiles/filter.h"
 #include "promql/profiles/profiles.h"
 
-static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const struct filter *f,
+static enum err_code filter_parts(struct work *work, struct arena *scratch, const struct filter *f,
 	struct profile_value *p, struct err *err)
 {
-	struct part *parts = arena_array(ev->arena, struct part, p->parts_n + 1);
+	struct part *parts = arena_array(work->arena, struct part, p->parts_n + 1);
 	struct active_filter *active;
 	enum err_code rc = ERR_OK;
 
 	if (!parts)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	if (filter_is_tag(f->id)) {
-		rc = tag_match_cells(ev, scratch, f->tags, f->id == FN_TAGIGNORE, p, parts, err);
+		rc = tag_match_cells(work, scratch, f->tags, f->id == FN_TAGIGNORE, p, parts, err);
 	} else {
 		for (size_t i = 0; i < p->parts_n && !rc; i++)
-			rc = filter_stacks(ev, scratch, f, p, &p->parts[i], &parts[i], err);
+			rc = filter_stacks(work, scratch, f, p, &p->parts[i], &parts[i], err);
 	}
 	if (rc)
 		return rc;
-	if (!(active = arena_new(ev->arena, struct active_filter)))
-		return eval_nomem(ev, err);
+	if (!(active = arena_new(work->arena, struct active_filter)))
+		return work_nomem(work, err);
 	*active = (struct active_filter){ p->filters, functions[f->id].name, f->text };
 	p->filters = active;
 	p->parts = parts;
@@ -28,21 +28,21 @@ static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const 
 }
 
 static enum err_code filter_value(
-	struct eval *ev, const struct filter *f, struct value *v, struct err *err)
+	struct work *work, const struct filter *f, struct value *v, struct err *err)
 {
-	struct profile_value *profiles = arena_array(ev->arena, struct profile_value, v->n + 1);
+	struct profile_value *profiles = arena_array(work->arena, struct profile_value, v->n + 1);
 	enum err_code rc = ERR_OK;
 
 	if (!profiles)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (size_t i = 0; i < v->n && !rc; i++) {
 		struct arena scratch;
 
-		if ((rc = eval_check(ev, err)))
+		if ((rc = work_check(work, err)))
 			break;
-		arena_init_shared(&scratch, ev->budget);
+		arena_init_shared(&scratch, work->budget);
 		profiles[i] = v->profiles[i];
-		rc = filter_parts(ev, &scratch, f, &profiles[i], err);
+		rc = filter_parts(work, &scratch, f, &profiles[i], err);
 		arena_release(&scratch);
 	}
 	v->profiles = profiles;
@@ -58,7 +58,7 @@ bool filters_wait(const struct expr *e)
 }
 
 static enum err_code filter_apply(
-	struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+	struct work *work, const struct expr *e, struct value *v, struct err *err)
 {
 	const struct expr *arg;
 	struct filter f;
@@ -67,13 +67,13 @@ static enum err_code filter_apply(
 	e = expr_strip(e);
 	if (e->kind != EXPR_CALL || (e->call.fn->id != FN_MERGE && !filter_is(e)))
 		return ERR_OK;
-	if ((rc = filter_apply(ev, e->call.args[0], v, err)) || !filter_is(e))
+	if ((rc = filter_apply(work, e->call.args[0], v, err)) || !filter_is(e))
 		return rc;
 	arg = filter_text_of(e);
 	if ((rc = filter_compile(&f, e->call.fn->id, arg ? arg->string : STR(""), err)))
-		rc = eval_fault(ev, arg ? arg : e, err, rc, "%s", err->msg);
+		rc = work_fault(work, arg ? arg : e, err, rc, "%s", err->msg);
 	else if (!f.is_empty)
-		rc = filter_value(ev, &f, v, err);
+		rc = filter_value(work, &f, v, err);
 	filter_release(&f);
 	return rc;
 }
@@ -96,13 +96,14 @@ static void filter_drop_empty(struct value *v)
 	v->n = n;
 }
 
-enum err_code filters_apply(struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+enum err_code filters_apply(
+	struct work *work, const struct expr *e, struct value *v, struct err *err)
 {
 	enum err_code rc;
 
 	if (v->type != VALUE_PROFILES || v->n == 0 || !filters_wait(e))
 		return ERR_OK;
-	if ((rc = filter_apply(ev, e, v, err)))
+	if ((rc = filter_apply(work, e, v, err)))
 		return rc;
 	if (v->is_split)
 		filter_drop_empty(v);

@@ -27,7 +27,7 @@
  * rounding happens once. Profiles keep as total what it was before the first filter.
  *
  * Errors:    ERR_INVALID, ERR_LIMIT of an expression, without a place; the arena's ERR_LIMIT.
- * Ownership: results in eval.arena; scratch is gone when a filter is done, and counts meanwhile.
+ * Ownership: results in work.arena; scratch is gone when a filter is done, and counts meanwhile.
  * Threads:   one query, one thread.
  * Source:    google/pprof: profile/filter.go, profile/prune.go, internal/driver/driver_focus.go.
  */
@@ -35,30 +35,30 @@
 #define PROMQL_PROFILES_FILTER_H
 
 #include "promql/syntax/filter_text.h"
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 /* True if filters under e wait below its merges. */
 bool filters_wait(const struct expr *e);
 /* Applies them, innermost first, to rounded profiles; in place. */
 MUST_CHECK enum err_code filters_apply(
-	struct eval *ev, const struct expr *e, struct value *v, struct err *err);
+	struct work *work, const struct expr *e, struct value *v, struct err *err);
 
 /* ---- filter_stacks.c ---- */
 
 /* Filters one part of p by its stacks; not for filters of tags. */
-MUST_CHECK enum err_code filter_stacks(struct eval *ev, struct arena *scratch,
+MUST_CHECK enum err_code filter_stacks(struct work *work, struct arena *scratch,
 	const struct filter *f, const struct profile_value *p, const struct part *part,
 	struct part *out, struct err *err);
 
 struct derived;
 /* The part's headers in a derived partition, without the drop_frames that are done. */
-MUST_CHECK enum err_code filter_headers(struct eval *ev, struct derived *derived,
+MUST_CHECK enum err_code filter_headers(struct work *work, struct derived *derived,
 	const struct part *part, struct part *out, struct err *err);
 
 /* ---- filter_tags.c ---- */
 
 /* The cells of p whose labels match (ignore: do not). out has p's parts, which are changed. */
-MUST_CHECK enum err_code tag_match_cells(struct eval *ev, struct arena *scratch,
+MUST_CHECK enum err_code tag_match_cells(struct work *work, struct arena *scratch,
 	const struct tag_match *m, bool ignore, const struct profile_value *p, struct part *out,
 	struct err *err);
 

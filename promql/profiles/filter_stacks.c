@@ -75,7 +75,7 @@ struct filter_stacks_place {
 
 struct filter_stacks {
 	struct arena *a; /* scratch */
-	struct eval *ev;
+	struct work *work;
 	const struct filter *f;
 	bool symbols; /* the filter is tried on mangled names too: frame_means_symbol */
 	bool addresses; /* the expression is about addresses */
@@ -224,8 +224,8 @@ static enum err_code filter_stacks_choose_lines(struct filter_stacks *s,
 	*out = (struct lines){ at->l.lines, n, SYM_NONE };
 	if (n == at->l.lines_n)
 		return ERR_OK;
-	if (!(lines = arena_alloc_raw(s->ev->arena, n + 1, sizeof(*lines))))
-		return eval_nomem(s->ev, err);
+	if (!(lines = arena_alloc_raw(s->work->arena, n + 1, sizeof(*lines))))
+		return work_nomem(s->work, err);
 	out->v = lines;
 	n = 0;
 	for (uint32_t i = 0; i < at->l.lines_n; i++)
@@ -376,8 +376,8 @@ static enum err_code filter_stacks_keep_cells(
 
 	*out = *in;
 	out->n = 0;
-	if (!(out->cells = arena_alloc_raw(s->ev->arena, in->n + 1, sizeof(*out->cells))))
-		return eval_nomem(s->ev, err);
+	if (!(out->cells = arena_alloc_raw(s->work->arena, in->n + 1, sizeof(*out->cells))))
+		return work_nomem(s->work, err);
 	for (size_t i = 0; i < in->n; i++)
 		if (filter_stacks_stays(s, filter_stacks_end_of(s, &in->cells[i])))
 			out->cells[out->n++] = in->cells[i];
@@ -430,13 +430,13 @@ static void filter_stacks_make_nodes(struct filter_stacks *s)
 	}
 }
 
-enum err_code filter_headers(struct eval *ev, struct derived *derived, const struct part *part,
+enum err_code filter_headers(struct work *work, struct derived *derived, const struct part *part,
 	struct part *out, struct err *err)
 {
-	uint32_t *headers = arena_alloc_raw(ev->arena, part->headers_n + 1, sizeof(*headers));
+	uint32_t *headers = arena_alloc_raw(work->arena, part->headers_n + 1, sizeof(*headers));
 
 	if (!headers)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (uint32_t i = 0; i < part->headers_n; i++) {
 		struct sym_header h = *sym_header(part->partition, part->headers[i]);
 
@@ -455,8 +455,8 @@ static enum err_code filter_stacks_make(struct filter_stacks *s, struct part *ou
 	enum err_code rc;
 
 	*out = (struct part){ 0 };
-	if ((rc = derive_open(s->ev->arena, s->a, s->p, room, &s->derived, err)) ||
-		(rc = filter_headers(s->ev, s->derived, in, out, err)))
+	if ((rc = derive_open(s->work->arena, s->a, s->p, room, &s->derived, err)) ||
+		(rc = filter_headers(s->work, s->derived, in, out, err)))
 		return rc;
 	out->partition = derive_partition(s->derived);
 	filter_stacks_mark_needed(s);
@@ -472,14 +472,14 @@ static enum err_code filter_stacks_make(struct filter_stacks *s, struct part *ou
 			(c.stack || s->f->id == FN_PRUNE_FROM || s->f->id == FN_NOINLINES))
 			out->cells[out->n++] = c;
 	}
-	return part_normalize(s->ev, out, err); /* which makes cells of our own arena's */
+	return part_normalize(s->work, out, err); /* which makes cells of our own arena's */
 }
 
-enum err_code filter_stacks(struct eval *ev, struct arena *scratch, const struct filter *f,
+enum err_code filter_stacks(struct work *work, struct arena *scratch, const struct filter *f,
 	const struct profile_value *p, const struct part *part, struct part *out, struct err *err)
 {
 	struct filter_stacks s = { .a = scratch,
-		.ev = ev,
+		.work = work,
 		.f = f,
 		.symbols = frame_means_symbol(f->text),
 		.addresses = frame_means_address(f->text),
@@ -491,7 +491,7 @@ enum err_code filter_stacks(struct eval *ev, struct arena *scratch, const struct
 		return rc;
 	if (!filter_stacks_find_nodes(&s) || !filter_stacks_number_nodes(&s))
 		return filter_stacks_nomem(&s, err);
-	if ((rc = filter_stacks_judge_places(&s, err)) || (rc = eval_check(ev, err)))
+	if ((rc = filter_stacks_judge_places(&s, err)) || (rc = work_check(work, err)))
 		return rc;
 	filter_stacks_judge_nodes(&s);
 	return f->id == FN_FOCUS || f->id == FN_IGNORE ? filter_stacks_keep_cells(&s, out, err) :

@@ -120,7 +120,7 @@ static bool filter_tags_set_matches(const struct tag_match *m, const struct part
 
 enum { SET_UNKNOWN, SET_MATCHES, SET_DOES_NOT };
 
-static enum err_code filter_tags_match_part(struct eval *ev, struct arena *a,
+static enum err_code filter_tags_match_part(struct work *work, struct arena *a,
 	const struct tag_match *m, bool ignore, const struct part *in, struct tag_unit *units,
 	struct buf *text, struct part *out, struct err *err)
 {
@@ -128,9 +128,9 @@ static enum err_code filter_tags_match_part(struct eval *ev, struct arena *a,
 
 	*out = *in;
 	out->n = 0;
-	out->cells = arena_alloc_raw(ev->arena, in->n + 1, sizeof(*out->cells));
+	out->cells = arena_alloc_raw(work->arena, in->n + 1, sizeof(*out->cells));
 	if (!out->cells)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	if (!known)
 		return arena_fail(a, "filter", err);
 	for (size_t i = 0; i < in->n; i++) {
@@ -145,7 +145,7 @@ static enum err_code filter_tags_match_part(struct eval *ev, struct arena *a,
 	return ERR_OK;
 }
 
-enum err_code tag_match_cells(struct eval *ev, struct arena *scratch, const struct tag_match *m,
+enum err_code tag_match_cells(struct work *work, struct arena *scratch, const struct tag_match *m,
 	bool ignore, const struct profile_value *p, struct part *out, struct err *err)
 {
 	struct tag_unit *units = NULL;
@@ -159,7 +159,7 @@ enum err_code tag_match_cells(struct eval *ev, struct arena *scratch, const stru
 				return rc;
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
 		rc = filter_tags_match_part(
-			ev, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
+			work, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
 	if (!rc && buf_failed(&text))
 		rc = err_nomem(err, "filter");
 	buf_release(&text);

@@ -13,7 +13,7 @@
 #include "promql/profiles/profiles.h"
 
 struct flat {
-	struct eval *ev;
+	struct work *work;
 	const struct flat_options *o;
 	struct frames *frames;
 	unsigned fields;
@@ -25,11 +25,11 @@ struct flat {
 /* `by` names fields of frames and labels in one list. */
 static enum err_code flat_split_list(struct flat *f, struct err *err)
 {
-	struct str *labels = arena_array(f->ev->arena, struct str, f->o->labels.n + 1);
+	struct str *labels = arena_array(f->work->arena, struct str, f->o->labels.n + 1);
 	enum frame_field field;
 
 	if (!labels)
-		return eval_nomem(f->ev, err);
+		return work_nomem(f->work, err);
 	f->labels.v = labels;
 	for (size_t i = 0; i < f->o->labels.n; i++) {
 		field = frame_field_find(f->o->labels.v[i]);
@@ -69,17 +69,17 @@ static enum err_code flat_add_cost(
 	struct cost *c;
 	enum err_code rc;
 
-	if (!arena_array_room(f->ev->arena, &f->out->costs, f->out->n, 1, &f->cap))
-		return eval_nomem(f->ev, err);
+	if (!arena_array_room(f->work->arena, &f->out->costs, f->out->n, 1, &f->cap))
+		return work_nomem(f->work, err);
 	c = &f->out->costs[f->out->n];
-	labels_builder_init(&b, f->ev->arena, base);
+	labels_builder_init(&b, f->work->arena, base);
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
 		if (f->fields & FRAME_BIT(i))
 			labels_builder_set(&b, str_of(frame_field_name((enum frame_field)i)), g->v[i]);
 	if ((rc = labels_builder_build(&b, &c->metric, err)))
 		return rc;
 	c->value = value;
-	c->t_ns = f->ev->t_ns;
+	c->t_ns = f->work->t_ns;
 	f->out->n++;
 	return ERR_OK;
 }
@@ -98,7 +98,7 @@ static enum err_code flat_add_profile(
 	struct labels base;
 	enum err_code rc;
 
-	if ((rc = labels_without_name(f->ev, p->metric, &base, err)))
+	if ((rc = labels_without_name(f->work, p->metric, &base, err)))
 		return rc;
 	if ((rc = frames_sum(f->frames, p, f->o->cum, &sums, err)))
 		return rc;
@@ -120,10 +120,10 @@ static enum err_code flat_add_profile(
 	return ERR_OK;
 }
 
-enum err_code profiles_flat(struct eval *ev, const struct value *in, const struct flat_options *o,
+enum err_code profiles_flat(struct work *work, const struct value *in, const struct flat_options *o,
 	struct value *out, struct err *err)
 {
-	struct flat x = { .ev = ev, .o = o, .out = out };
+	struct flat x = { .work = work, .o = o, .out = out };
 	struct frames_options frames_options;
 	struct value merged = *in;
 	enum err_code rc;
@@ -134,15 +134,15 @@ enum err_code profiles_flat(struct eval *ev, const struct value *in, const struc
 	if ((rc = flat_split_list(&x, err)))
 		return rc;
 	if (o->grouping == GROUPING_BY &&
-		(rc = profiles_merge(ev, in, GROUPING_BY, x.labels, &merged, err)))
+		(rc = profiles_merge(work, in, GROUPING_BY, x.labels, &merged, err)))
 		return rc;
-	if ((rc = profiles_settle(ev, &merged, err)) ||
-		(o->filters && (rc = filters_apply(ev, o->filters, &merged, err))))
+	if ((rc = profiles_settle(work, &merged, err)) ||
+		(o->filters && (rc = filters_apply(work, o->filters, &merged, err))))
 		return rc;
 	frames_options = (struct frames_options){
 		.fields = x.fields, .matchers = o->matchers, .matchers_n = o->matchers_n
 	};
-	if ((rc = frames_open(ev, &frames_options, &x.frames, err)))
+	if ((rc = frames_open(work, &frames_options, &x.frames, err)))
 		return rc;
 	for (size_t i = 0; i < merged.n && !rc; i++)
 		rc = flat_add_profile(&x, &merged.profiles[i], err);

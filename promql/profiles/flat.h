@@ -1,13 +1,13 @@
 /*
  * flat(), cum() and their shares: costs of functions, or of whatever `by` names.
  *
- * Errors:  as promql/value/evaluation.h.
+ * Errors:  as promql/value/work.h.
  * Threads: one query, one thread.
  */
 #ifndef PROMQL_PROFILES_FLAT_H
 #define PROMQL_PROFILES_FLAT_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 struct flat_options {
 	bool cum, share;
@@ -20,7 +20,7 @@ struct flat_options {
 };
 /* Only the names of functions, and labels of series, are asked for. */
 bool flat_by_name(const struct flat_options *o);
-MUST_CHECK enum err_code profiles_flat(struct eval *ev, const struct value *in,
+MUST_CHECK enum err_code profiles_flat(struct work *work, const struct value *in,
 	const struct flat_options *o, struct value *out, struct err *err);
 
 #endif

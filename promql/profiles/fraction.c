@@ -125,7 +125,7 @@ static bool fraction_is_unsettled(const struct profile_value *p)
 }
 
 /* One exponent for all elements, so that they can be merged. */
-enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err)
+enum err_code profiles_settle(struct work *work, struct value *v, struct err *err)
 {
 	size_t n = v->type == VALUE_PROFILES ? v->n : 0;
 	long double sum = 0;
@@ -137,7 +137,7 @@ enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err)
 
 		if (!fraction_is_unsettled(p))
 			continue;
-		if ((rc = profile_join_epochs(ev, p, err)))
+		if ((rc = profile_join_epochs(work, p, err)))
 			return rc;
 		for (size_t k = 0; k < p->parts_n; k++)
 			for (size_t c = 0; c < p->parts[k].n; c++)
@@ -150,16 +150,16 @@ enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err)
 	for (size_t i = 0; i < n; i++)
 		if (fraction_is_unsettled(&v->profiles[i]))
 			fraction_settle(&v->profiles[i], shift);
-	return profiles_round(ev, v, err);
+	return profiles_round(work, v, err);
 }
 
 static enum err_code fraction_shift_part(
-	struct eval *ev, int shift, const struct part *from, struct part *to, struct err *err)
+	struct work *work, int shift, const struct part *from, struct part *to, struct err *err)
 {
 	*to = *from;
 	to->n = 0;
-	if (!(to->cells = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*to->cells))))
-		return eval_nomem(ev, err);
+	if (!(to->cells = arena_alloc_raw(work->arena, from->n + 1, sizeof(*to->cells))))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < from->n; i++) {
 		struct cell *cell = &to->cells[to->n];
 
@@ -172,7 +172,7 @@ static enum err_code fraction_shift_part(
 	return ERR_OK;
 }
 
-enum err_code profile_with_exponent(struct eval *ev, const struct profile_value *in, int exponent,
+enum err_code profile_with_exponent(struct work *work, const struct profile_value *in, int exponent,
 	struct profile_value *out, struct err *err)
 {
 	int shift = in->exponent - exponent;
@@ -182,14 +182,14 @@ enum err_code profile_with_exponent(struct eval *ev, const struct profile_value 
 	*out = *in;
 	if (shift == 0)
 		return ERR_OK;
-	if ((rc = profile_joined(ev, in, &from, err)))
+	if ((rc = profile_joined(work, in, &from, err)))
 		return rc;
 	*out = from;
 	out->exponent = exponent;
-	if (!(out->parts = arena_array(ev->arena, struct part, from.parts_n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->parts = arena_array(work->arena, struct part, from.parts_n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < from.parts_n; i++)
-		if ((rc = fraction_shift_part(ev, shift, &from.parts[i], &out->parts[i], err)))
+		if ((rc = fraction_shift_part(work, shift, &from.parts[i], &out->parts[i], err)))
 			return rc;
 	if (!cost_shift(in->value_size, shift, &out->value_size) ||
 		!cost_shift(in->base_size, shift, &out->base_size))
@@ -198,7 +198,7 @@ enum err_code profile_with_exponent(struct eval *ev, const struct profile_value 
 }
 
 enum err_code profiles_whole(
-	struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+	struct work *work, const struct expr *e, struct value *v, struct err *err)
 {
 	struct profile_value *profiles;
 	enum err_code rc;
@@ -208,12 +208,12 @@ enum err_code profiles_whole(
 		any |= v->profiles[i].fraction;
 	if (!any)
 		return ERR_OK;
-	if (!(profiles = arena_array(ev->arena, struct profile_value, v->n)))
-		return eval_nomem(ev, err);
+	if (!(profiles = arena_array(work->arena, struct profile_value, v->n)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < v->n; i++) {
-		rc = profile_with_exponent(ev, &v->profiles[i], 0, &profiles[i], err);
+		rc = profile_with_exponent(work, &v->profiles[i], 0, &profiles[i], err);
 		if (rc == ERR_LIMIT)
-			return eval_fault(ev, e, err, rc, "a cost exceeds 64 bits");
+			return work_fault(work, e, err, rc, "a cost exceeds 64 bits");
 		if (rc)
 			return rc;
 		profiles[i].fraction = false;

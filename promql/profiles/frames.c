@@ -11,13 +11,13 @@
 #include "tsdb/symbols/shown.h"
 
 enum err_code frames_open(
-	struct eval *ev, const struct frames_options *o, struct frames **out, struct err *err)
+	struct work *work, const struct frames_options *o, struct frames **out, struct err *err)
 {
 	struct frames *f = calloc(1, sizeof(*f));
 
 	if (!f)
-		return eval_nomem(ev, err);
-	f->ev = ev;
+		return work_nomem(work, err);
+	f->work = work;
 	f->o = *o;
 	f->by_name = o->as_pprof || o->fields == FRAME_BIT(FRAME_FUNCTION);
 	for (size_t i = 0; i < o->matchers_n; i++)
@@ -31,8 +31,8 @@ void frames_close(struct frames *f)
 {
 	if (!f)
 		return;
-	if (f->ev->budget)
-		budget_give(f->ev->budget, f->charged);
+	if (f->work->budget)
+		budget_give(f->work->budget, f->charged);
 	map_release(&f->map);
 	free(f->flat);
 	free(f->cum);
@@ -62,7 +62,7 @@ static struct str frames_print_str(struct frames *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return str_dup(f->ev->arena, (struct str){ text, n > 0 ? (size_t)n : 0 });
+	return str_dup(f->work->arena, (struct str){ text, n > 0 ? (size_t)n : 0 });
 }
 
 static struct str frames_mapping_file(const struct partition *p, const struct sym_location *l)
@@ -78,12 +78,12 @@ static struct str frames_field_of(struct frames *f, const struct partition *p,
 
 	switch (field) {
 	case FRAME_FUNCTION:
-		return frame_name(f->ev->arena, p, l, line);
+		return frame_name(f->work->arena, p, l, line);
 	case FRAME_SYSTEM_NAME:
 		return fn ? sym_string(p, fn->system_name) : STR("");
 	case FRAME_FILENAME:
 		file = fn ? frame_file_cut(sym_string(p, fn->filename), STR(""), STR("")) : STR("");
-		return frame_file_clean(f->ev->arena, file, &file) ? file : STR("");
+		return frame_file_clean(f->work->arena, file, &file) ? file : STR("");
 	case FRAME_LINE:
 		return line && line->line ? frames_print_str(f, "%" PRId64, line->line) : STR("");
 	case FRAME_ADDRESS:
@@ -138,11 +138,11 @@ enum err_code frames_intern(
 			hash = hash_bytes(key->v[i].ptr, key->v[i].len, hash + i);
 	id = map_find(&f->map, hash, frames_group_eq, f, key);
 	if (id == MAP_NONE) {
-		if (!arena_array_room(f->ev->arena, &f->groups, f->groups_n, 1, &f->groups_cap))
-			return eval_nomem(f->ev, err);
+		if (!arena_array_room(f->work->arena, &f->groups, f->groups_n, 1, &f->groups_cap))
+			return work_nomem(f->work, err);
 		id = (uint32_t)f->groups_n;
 		if (!map_add(&f->map, hash, id))
-			return eval_nomem(f->ev, err);
+			return work_nomem(f->work, err);
 		f->groups[f->groups_n++] = *key;
 	}
 	*out = id;
@@ -186,8 +186,8 @@ enum err_code frames_partition(
 	while (t && t->partition != p)
 		t = t->next;
 	if (!t) {
-		if (!(t = arena_new(f->ev->arena, struct frames_of)))
-			return eval_nomem(f->ev, err);
+		if (!(t = arena_new(f->work->arena, struct frames_of)))
+			return work_nomem(f->work, err);
 		t->partition = p;
 		t->next = f->partitions;
 		f->partitions = t;
@@ -196,8 +196,8 @@ enum err_code frames_partition(
 	if (!t->first || sym_locations_n(p) > t->first_n) {
 		n = sym_locations_n(p);
 		n += t->first ? n / 2 : 0;
-		if (!(grown = arena_array(f->ev->arena, uint32_t, (size_t)n + 1)))
-			return eval_nomem(f->ev, err);
+		if (!(grown = arena_array(f->work->arena, uint32_t, (size_t)n + 1)))
+			return work_nomem(f->work, err);
 		if (t->first)
 			memcpy(grown, t->first, t->first_n * sizeof(*grown));
 		t->first = grown;
@@ -235,9 +235,9 @@ enum err_code frames_look_up(
 
 	if (f->ids_n + n + 1 > f->ids_cap) {
 		f->ids_cap = (f->ids_cap + n) * 2 + 1024;
-		grown = arena_alloc_raw(f->ev->arena, f->ids_cap, sizeof(*grown));
+		grown = arena_alloc_raw(f->work->arena, f->ids_cap, sizeof(*grown));
 		if (!grown)
-			return eval_nomem(f->ev, err);
+			return work_nomem(f->work, err);
 		if (f->ids_n)
 			memcpy(grown, f->ids, f->ids_n * sizeof(*grown));
 		f->ids = grown;

@@ -13,7 +13,7 @@
 #define PROMQL_PROFILES_FRAMES_H
 
 #include "promql/syntax/functions.h"
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 #define FRAME_BIT(field) (1u << (field))
 #define GROUP_NONE UINT32_MAX
@@ -40,7 +40,7 @@ struct frames_options {
 };
 
 MUST_CHECK enum err_code frames_open(
-	struct eval *ev, const struct frames_options *o, struct frames **out, struct err *err);
+	struct work *work, const struct frames_options *o, struct frames **out, struct err *err);
 void frames_close(struct frames *f); /* NULL is fine */
 
 const struct frame_group *frames_group(const struct frames *f, uint32_t group);

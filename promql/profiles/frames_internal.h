@@ -28,7 +28,7 @@ struct frames_step {
 };
 
 struct frames {
-	struct eval *ev;
+	struct work *work;
 	struct frames_options o;
 	bool by_name; /* groups are exactly functions' names */
 	struct frames_of *partitions;

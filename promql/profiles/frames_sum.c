@@ -24,7 +24,7 @@ static bool frames_sum_grow(void *array, size_t item, size_t n)
 
 static enum err_code frames_sum_charge(struct frames *f, size_t bytes, struct err *err)
 {
-	struct budget *b = f->ev->budget;
+	struct budget *b = f->work->budget;
 
 	if (b && !budget_take(b, bytes))
 		return budget_fail(b, "query", err);
@@ -46,7 +46,7 @@ static enum err_code frames_sum_touch_first(struct frames *f, uint32_t group, st
 			!frames_sum_grow(&f->cum, sizeof(*f->cum), n) ||
 			!frames_sum_grow(&f->touched, sizeof(*f->touched), n) ||
 			!frames_sum_grow(&f->is_touched, 1, n))
-			return eval_nomem(f->ev, err);
+			return work_nomem(f->work, err);
 		memset(f->is_touched + f->sums_cap, 0, n - f->sums_cap);
 		f->sums_cap = n;
 	}
@@ -188,7 +188,7 @@ static enum err_code frames_sum_add_names(
 		uint32_t group;
 		enum err_code rc;
 
-		key.v[FRAME_FUNCTION] = sum->unnamed ? frame_binary_name(f->ev->arena, name) : name;
+		key.v[FRAME_FUNCTION] = sum->unnamed ? frame_binary_name(f->work->arena, name) : name;
 		if (f->o.as_pprof && sum->unnamed)
 			key.objfile = name;
 		for (size_t k = 0; k < f->o.matchers_n && keep; k++)
@@ -221,7 +221,7 @@ static enum err_code frames_sum_nodes_room(struct frames *f, size_t n, struct er
 	f->nodes = calloc(n, sizeof(*f->nodes));
 	f->met = calloc(n / 64 + 1, sizeof(*f->met));
 	if (!f->nodes || !f->met)
-		return eval_nomem(f->ev, err);
+		return work_nomem(f->work, err);
 	f->nodes_cap = n;
 	return ERR_OK;
 }
@@ -239,7 +239,7 @@ static enum err_code frames_sum_add_subtrees(
 	enum err_code rc;
 
 	for (size_t w = nodes / 64 + 1; w-- > 0;) {
-		if (w % 1024 == 0 && (rc = eval_check(f->ev, err)))
+		if (w % 1024 == 0 && (rc = work_check(f->work, err)))
 			return rc;
 		while (f->met[w]) {
 			unsigned bit = 63 - (unsigned)__builtin_clzll(f->met[w]);
@@ -321,7 +321,7 @@ static enum err_code frames_sum_walk_tree(struct frames *f, struct frames_of *o,
 	for (uint32_t at = root; at;) {
 		const struct frames_step *s = &w->v[at - 1];
 
-		if (steps++ % 65536 == 0 && (rc = eval_check(f->ev, err)))
+		if (steps++ % 65536 == 0 && (rc = work_check(f->work, err)))
 			return rc;
 		if ((rc = frames_sum_enter(f, o, w, s, err)))
 			return rc;
@@ -350,7 +350,7 @@ static enum err_code frames_sum_steps_room(struct frames *f, size_t n, struct er
 	if ((rc = frames_sum_charge(f, (cap - f->steps_cap) * sizeof(*f->steps), err)))
 		return rc;
 	if (!frames_sum_grow(&f->steps, sizeof(*f->steps), cap))
-		return eval_nomem(f->ev, err);
+		return work_nomem(f->work, err);
 	f->steps_cap = cap;
 	return ERR_OK;
 }
@@ -369,7 +369,7 @@ static enum err_code frames_sum_take_nodes(
 
 	*n = 0;
 	for (size_t w = nodes / 64 + 1; w-- > 0;) {
-		if (w % 1024 == 0 && (rc = eval_check(f->ev, err)))
+		if (w % 1024 == 0 && (rc = work_check(f->work, err)))
 			return rc;
 		while (f->met[w]) {
 			unsigned bit = 63 - (unsigned)__builtin_clzll(f->met[w]);
@@ -427,7 +427,7 @@ static enum err_code frames_sum_walk_subtrees(
 		return rc;
 	root = frames_sum_link_nodes(f, n);
 	if (!(w.on_way = calloc(f->groups_n + 1, sizeof(*w.on_way))))
-		return eval_nomem(f->ev, err);
+		return work_nomem(f->work, err);
 	w.v = f->steps;
 	rc = frames_sum_walk_tree(f, o, &w, root, err);
 	free(w.on_way);
@@ -445,7 +445,7 @@ static enum err_code frames_sum_add_part(struct frames *f, const struct profile_
 		return rc;
 	nodes = (size_t)part->cells[part->n - 1].stack + 1;
 	if ((rc = frames_partition(f, part->partition, &t, err)) ||
-		(rc = pruned_init(&t->pruned, p, part, f->ev->arena, err)) ||
+		(rc = pruned_init(&t->pruned, p, part, f->work->arena, err)) ||
 		(rc = frames_sum_add_flat(f, t, part, err)) || !want_cum ||
 		(rc = frames_sum_nodes_room(f, nodes, err)))
 		return rc;
@@ -462,7 +462,7 @@ static enum err_code frames_sum_add_part(struct frames *f, const struct profile_
 enum err_code frames_sum(struct frames *f, const struct profile_value *p, bool want_cum,
 	struct frame_sums *out, struct err *err)
 {
-	enum err_code rc = eval_check(f->ev, err);
+	enum err_code rc = work_check(f->work, err);
 
 	if (rc)
 		return rc;

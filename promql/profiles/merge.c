@@ -27,7 +27,7 @@ struct profiles_merge_group {
 };
 
 struct grouped {
-	struct eval *ev;
+	struct work *work;
 	enum grouping grouping;
 	struct name_list labels;
 	struct profiles_merge_group *groups;
@@ -52,11 +52,11 @@ static enum err_code grouped_find_group(
 	uint32_t id = map_find(&g->map, hash, profiles_merge_group_eq, g, &metric);
 
 	if (id == MAP_NONE) {
-		if (!arena_array_room(g->ev->arena, &g->groups, g->groups_n, 1, &g->groups_cap))
-			return eval_nomem(g->ev, err);
+		if (!arena_array_room(g->work->arena, &g->groups, g->groups_n, 1, &g->groups_cap))
+			return work_nomem(g->work, err);
 		id = (uint32_t)g->groups_n;
 		if (!map_add(&g->map, hash, id))
-			return eval_nomem(g->ev, err);
+			return work_nomem(g->work, err);
 		g->groups[g->groups_n++] = (struct profiles_merge_group){ .p.metric = metric };
 	}
 	*out = id;
@@ -66,8 +66,8 @@ static enum err_code grouped_find_group(
 static enum err_code grouped_add_piece(
 	struct grouped *g, uint32_t group, const struct part *from, struct part cells, struct err *err)
 {
-	if (!arena_array_room(g->ev->arena, &g->pieces, g->pieces_n, 1, &g->pieces_cap))
-		return eval_nomem(g->ev, err);
+	if (!arena_array_room(g->work->arena, &g->pieces, g->pieces_n, 1, &g->pieces_cap))
+		return work_nomem(g->work, err);
 	g->groups[group].last = g->pieces_n;
 	g->groups[group].pieces_n++;
 	g->pieces[g->pieces_n++] = (struct profiles_merge_piece){ group, from, cells };
@@ -123,16 +123,16 @@ static enum err_code grouped_group_of_set(struct grouped *g, const struct profil
 	struct str key, value;
 	enum err_code rc;
 
-	labels_builder_init(&b, g->ev->arena, base);
+	labels_builder_init(&b, g->work->arena, base);
 	for (size_t i = 0; i < g->labels.n; i++) {
 		if (label_source(whole, part->partition, g->labels.v[i], &key) != LABEL_OF_SAMPLES)
 			continue;
 		buf_clear(&text);
 		sym_label_value(part->partition, label_set, key, &text);
-		value = str_dup(g->ev->arena, buf_str(&text));
+		value = str_dup(g->work->arena, buf_str(&text));
 		if (!value.ptr || buf_failed(&text)) {
 			buf_release(&text);
-			return eval_nomem(g->ev, err);
+			return work_nomem(g->work, err);
 		}
 		labels_builder_set(&b, g->labels.v[i], value);
 	}
@@ -149,19 +149,19 @@ static enum err_code grouped_split_part(struct grouped *g, const struct profile_
 	const struct part *part, struct labels base, struct err *err)
 {
 	uint32_t sets_n = sym_label_sets_n(part->partition), group;
-	uint32_t *piece_of_set = arena_array(g->ev->arena, uint32_t, sets_n); /* piece + 1 */
+	uint32_t *piece_of_set = arena_array(g->work->arena, uint32_t, sets_n); /* piece + 1 */
 	size_t first = g->pieces_n, *counts;
 	enum err_code rc;
 
 	g->is_split = true;
 	if (!piece_of_set)
-		return eval_nomem(g->ev, err);
+		return work_nomem(g->work, err);
 	for (size_t i = 0; i < part->n; i++) {
 		uint32_t set = part->cells[i].label_set;
 
 		if (piece_of_set[set])
 			continue;
-		if ((i % 1024 == 0 && (rc = eval_check(g->ev, err))) ||
+		if ((i % 1024 == 0 && (rc = work_check(g->work, err))) ||
 			(rc = grouped_group_of_set(g, p, part, base, set, &group, err)))
 			return rc;
 		if ((!g->groups[group].pieces_n || g->groups[group].last < first) &&
@@ -177,18 +177,19 @@ static enum err_code grouped_split_part(struct grouped *g, const struct profile_
 			.names = part->names, .names_n = part->names_n, .names_total = part->names_total
 		};
 	}
-	if (!(counts = arena_array(g->ev->arena, size_t, g->pieces_n - first + 1)))
-		return eval_nomem(g->ev, err);
+	if (!(counts = arena_array(g->work->arena, size_t, g->pieces_n - first + 1)))
+		return work_nomem(g->work, err);
 	for (size_t i = 0; i < part->n; i++)
 		counts[piece_of_set[part->cells[i].label_set] - 1 - first]++;
 	for (size_t k = first; k < g->pieces_n; k++) {
 		struct part *c = &g->pieces[k].cells;
 
-		c->cells = arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->cells));
-		c->wide = part->wide ? arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->wide)) :
-							   NULL;
+		c->cells = arena_alloc_raw(g->work->arena, counts[k - first], sizeof(*c->cells));
+		c->wide = part->wide ?
+			arena_alloc_raw(g->work->arena, counts[k - first], sizeof(*c->wide)) :
+			NULL;
 		if (!c->cells || (part->wide && !c->wide))
-			return eval_nomem(g->ev, err);
+			return work_nomem(g->work, err);
 	}
 	for (size_t i = 0; i < part->n; i++) {
 		struct part *c = &g->pieces[piece_of_set[part->cells[i].label_set] - 1].cells;
@@ -228,7 +229,7 @@ static enum err_code grouped_group_profile(
 	uint32_t group;
 	enum err_code rc;
 
-	if ((rc = labels_group(g->ev, p->metric, g->grouping, g->labels, &base, err)))
+	if ((rc = labels_group(g->work, p->metric, g->grouping, g->labels, &base, err)))
 		return rc;
 	for (size_t i = 0; i < p->parts_n; i++) {
 		if (g->grouping == GROUPING_BY && profiles_merge_is_split(g->labels, p, &p->parts[i]))
@@ -261,12 +262,12 @@ static enum err_code grouped_join_headers(
 	struct grouped *g, struct part *into, const struct part *from, struct err *err)
 {
 	uint32_t *all = arena_alloc_raw(
-		g->ev->arena, into->headers_n + from->headers_n + 1, sizeof(*all));
+		g->work->arena, into->headers_n + from->headers_n + 1, sizeof(*all));
 	uint32_t n = into->headers_n, k;
 	bool plain = into->headers_plain == n;
 
 	if (!all)
-		return eval_nomem(g->ev, err);
+		return work_nomem(g->work, err);
 	if (n)
 		memcpy(all, into->headers, n * sizeof(*all));
 	for (uint32_t i = 0; i < from->headers_n; i++) {
@@ -292,9 +293,9 @@ static enum err_code grouped_join_names(
 		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	if (from->names_n == 0)
 		return ERR_OK;
-	all = arena_alloc_raw(g->ev->arena, into->names_n + from->names_n, sizeof(*all));
+	all = arena_alloc_raw(g->work->arena, into->names_n + from->names_n, sizeof(*all));
 	if (!all)
-		return eval_nomem(g->ev, err);
+		return work_nomem(g->work, err);
 	if (into->names_n)
 		memcpy(all, into->names, into->names_n * sizeof(*all));
 	memcpy(all + into->names_n, from->names, from->names_n * sizeof(*all));
@@ -307,11 +308,11 @@ static enum err_code grouped_join_names(
 static enum err_code grouped_order_pieces(struct grouped *g, struct err *err)
 {
 	struct profiles_merge_piece *sorted = arena_alloc_raw(
-		g->ev->arena, g->pieces_n + 1, sizeof(*sorted));
-	size_t *next = arena_alloc_raw(g->ev->arena, g->groups_n + 1, sizeof(*next)), at = 0;
+		g->work->arena, g->pieces_n + 1, sizeof(*sorted));
+	size_t *next = arena_alloc_raw(g->work->arena, g->groups_n + 1, sizeof(*next)), at = 0;
 
 	if (!sorted || !next)
-		return eval_nomem(g->ev, err);
+		return work_nomem(g->work, err);
 	for (size_t i = 0; i < g->groups_n; i++) {
 		g->groups[i].from = next[i] = at;
 		at += g->groups[i].pieces_n;
@@ -331,13 +332,13 @@ static enum err_code grouped_build_part(struct grouped *g, uint32_t group, struc
 	enum err_code rc;
 
 	*out = (struct part){ .partition = p };
-	out->cells = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*out->cells));
+	out->cells = arena_alloc_raw(g->work->arena, n + 1, sizeof(*out->cells));
 	if (!out->cells)
-		return eval_nomem(g->ev, err);
+		return work_nomem(g->work, err);
 	for (size_t i = from; i < end; i++)
 		wide |= g->pieces[i].cells.wide != NULL;
-	if (wide && !(out->wide = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*out->wide))))
-		return eval_nomem(g->ev, err);
+	if (wide && !(out->wide = arena_alloc_raw(g->work->arena, n + 1, sizeof(*out->wide))))
+		return work_nomem(g->work, err);
 	for (size_t i = from; i < end; i++) {
 		const struct profiles_merge_piece *piece = &g->pieces[i];
 
@@ -354,7 +355,7 @@ static enum err_code grouped_build_part(struct grouped *g, uint32_t group, struc
 			return rc;
 		pieces++;
 	}
-	return pieces > 1 ? part_normalize(g->ev, out, err) : ERR_OK;
+	return pieces > 1 ? part_normalize(g->work, out, err) : ERR_OK;
 }
 
 static enum err_code grouped_build_group(struct grouped *g, uint32_t id, struct err *err)
@@ -363,9 +364,9 @@ static enum err_code grouped_build_group(struct grouped *g, uint32_t id, struct 
 	size_t from = g->groups[id].from, end = from + g->groups[id].pieces_n, n, seen;
 	enum err_code rc;
 
-	v->parts = arena_array(g->ev->arena, struct part, g->groups[id].pieces_n + 1);
+	v->parts = arena_array(g->work->arena, struct part, g->groups[id].pieces_n + 1);
 	if (!v->parts)
-		return eval_nomem(g->ev, err);
+		return work_nomem(g->work, err);
 	for (size_t i = from; i < end; i++) {
 		struct partition *p = g->pieces[i].from->partition;
 
@@ -385,7 +386,7 @@ static enum err_code grouped_build_group(struct grouped *g, uint32_t id, struct 
 		for (size_t k = 0; k < v->parts[i].n; k++)
 			v->wide_total += v->parts[i].wide[k];
 	if (!v->divisor && v->parts_n > 0)
-		return (rc = profile_join_signs(g->ev, v, err)) ? rc : profile_totals(v, err);
+		return (rc = profile_join_signs(g->work, v, err)) ? rc : profile_totals(v, err);
 	if (!v->divisor) {
 		v->value_total = (int64_t)v->wide_total;
 		if (v->wide_total != v->value_total)
@@ -400,10 +401,10 @@ static int profiles_merge_metric_cmp(const void *a, const void *b)
 		((const struct profile_value *)a)->metric, ((const struct profile_value *)b)->metric);
 }
 
-enum err_code profiles_merge(struct eval *ev, const struct value *in, enum grouping grouping,
+enum err_code profiles_merge(struct work *work, const struct value *in, enum grouping grouping,
 	struct name_list labels, struct value *out, struct err *err)
 {
-	struct grouped g = { .ev = ev, .grouping = grouping, .labels = labels };
+	struct grouped g = { .work = work, .grouping = grouping, .labels = labels };
 	struct value result = { .type = in->n > 0 ? VALUE_PROFILES : in->type };
 	enum err_code rc = ERR_OK;
 
@@ -411,16 +412,16 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 	assert(grouping <= GROUPING_WITHOUT);
 	map_init(&g.map);
 	for (size_t i = 0; i < in->n && !rc; i++)
-		if (i % 1024 != 0 || !(rc = eval_check(ev, err)))
+		if (i % 1024 != 0 || !(rc = work_check(work, err)))
 			rc = grouped_group_profile(&g, &in->profiles[i], err);
 	if (!rc)
 		rc = grouped_order_pieces(&g, err);
 	for (size_t i = 0; i < g.groups_n && !rc; i++)
 		rc = grouped_build_group(&g, (uint32_t)i, err);
 	if (!rc && g.groups_n > 0) {
-		result.profiles = arena_array(ev->arena, struct profile_value, g.groups_n);
+		result.profiles = arena_array(work->arena, struct profile_value, g.groups_n);
 		if (!result.profiles)
-			rc = eval_nomem(ev, err);
+			rc = work_nomem(work, err);
 	}
 	for (size_t i = 0; i < g.groups_n && !rc; i++)
 		result.profiles[result.n++] = g.groups[i].p;

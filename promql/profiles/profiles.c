@@ -16,17 +16,17 @@ static uint64_t cell_key(const struct cell *c)
 	return (uint64_t)c->stack << 32 | c->label_set;
 }
 
-enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err)
+enum err_code part_normalize(struct work *work, struct part *part, struct err *err)
 {
 	size_t n = part->n, k = 0;
-	uint64_t *keys = arena_alloc_raw(ev->arena, 2 * n + 1, sizeof(*keys));
-	uint32_t *order = arena_alloc_raw(ev->arena, 2 * n + 1, sizeof(*order));
-	struct cell *cells = arena_alloc_raw(ev->arena, n + 1, sizeof(*cells));
-	__int128 *wide = part->wide ? arena_alloc_raw(ev->arena, n + 1, sizeof(*wide)) : NULL;
+	uint64_t *keys = arena_alloc_raw(work->arena, 2 * n + 1, sizeof(*keys));
+	uint32_t *order = arena_alloc_raw(work->arena, 2 * n + 1, sizeof(*order));
+	struct cell *cells = arena_alloc_raw(work->arena, n + 1, sizeof(*cells));
+	__int128 *wide = part->wide ? arena_alloc_raw(work->arena, n + 1, sizeof(*wide)) : NULL;
 
 	assert(part->partition);
 	if (!keys || !order || !cells || (part->wide && !wide) || n > UINT32_MAX)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = cell_key(&part->cells[i]);
 		order[i] = (uint32_t)i;
@@ -137,12 +137,12 @@ static __int128 profiles_divide(__int128 value, int64_t divisor)
 }
 
 static enum err_code profiles_round_profile(
-	struct eval *ev, struct profile_value *p, struct err *err)
+	struct work *work, struct profile_value *p, struct err *err)
 {
 	enum err_code rc;
 
 	assert(p->divisor > 0);
-	if ((rc = profile_join_epochs(ev, p, err)))
+	if ((rc = profile_join_epochs(work, p, err)))
 		return rc;
 	for (size_t i = 0; i < p->parts_n; i++) {
 		struct part *part = &p->parts[i];
@@ -166,15 +166,15 @@ static enum err_code profiles_round_profile(
 	return ERR_OK;
 }
 
-enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err)
+enum err_code profiles_round(struct work *work, struct value *v, struct err *err)
 {
 	enum err_code rc;
 
 	for (size_t i = 0; v->type == VALUE_PROFILES && i < v->n; i++) {
-		if (v->profiles[i].divisor && (rc = profiles_round_profile(ev, &v->profiles[i], err)))
+		if (v->profiles[i].divisor && (rc = profiles_round_profile(work, &v->profiles[i], err)))
 			return rc;
 		if ((rc = profile_totals(&v->profiles[i], err)))
 			return rc;
 	}
-	return eval_check(ev, err);
+	return work_check(work, err);
 }

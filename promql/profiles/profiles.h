@@ -2,18 +2,18 @@
  * Operators on profiles: merging, rounding, fractions, scaling, differences.
  *
  * Errors:    ERR_LIMIT: a cost or a sum exceeds 64 bits; ERR_INVALID with the place in the query.
- * Ownership: results live in eval.arena; inputs are changed only if it says so.
+ * Ownership: results live in work.arena; inputs are changed only if it says so.
  * Threads:   one query, one thread.
  */
 #ifndef PROMQL_PROFILES_PROFILES_H
 #define PROMQL_PROFILES_PROFILES_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 /* ---- profiles.c ---- */
 
 /* Rounds what is not rounded, drops cells that became zero, fills in the totals. */
-MUST_CHECK enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err);
+MUST_CHECK enum err_code profiles_round(struct work *work, struct value *v, struct err *err);
 /*
  * value_total, base_total from the cells, and total unless the profile is filtered; ERR_LIMIT if a
  * sum passes 64 bits.
@@ -22,7 +22,7 @@ MUST_CHECK enum err_code profile_totals(struct profile_value *p, struct err *err
 /* The sum of a profile's cells as it is shown; exact even before it is rounded. */
 double profile_total_cost(const struct profile_value *p);
 /* Sorts cells by (stack, label set) and adds equal ones; wide (may be NULL) goes with them. */
-MUST_CHECK enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err);
+MUST_CHECK enum err_code part_normalize(struct work *work, struct part *part, struct err *err);
 bool profile_type_eq(const struct profile_type *a, const struct profile_type *b);
 
 /* ---- labels of samples ---- */
@@ -41,19 +41,19 @@ enum label_source label_source(
 
 /* ---- merge.c ---- */
 
-MUST_CHECK enum err_code profiles_merge(struct eval *ev, const struct value *in,
+MUST_CHECK enum err_code profiles_merge(struct work *work, const struct value *in,
 	enum grouping grouping, struct name_list labels, struct value *out, struct err *err);
 /* Some part's samples carry a label of the list that the element does not. */
 bool profiles_need_split(const struct value *in, struct name_list labels);
 
 /* ---- scale.c ---- */
 
-MUST_CHECK enum err_code profiles_scale(struct eval *ev, const struct expr *e,
+MUST_CHECK enum err_code profiles_scale(struct work *work, const struct expr *e,
 	const struct value *in, double factor, bool divide, struct value *out, struct err *err);
 
 /* The same profile with costs in `unit`, whose ratio is a whole number; ERR_LIMIT: beyond 64 bits.
  */
-MUST_CHECK enum err_code profile_in_unit(struct eval *ev, const struct profile_value *in,
+MUST_CHECK enum err_code profile_in_unit(struct work *work, const struct profile_value *in,
 	struct str unit, struct profile_value *out, struct err *err);
 
 /* ---- epochs.c ---- */
@@ -63,12 +63,12 @@ MUST_CHECK enum err_code profile_in_unit(struct eval *ev, const struct profile_v
  * place; 0 is left in the others. profile_joined: in a copy, of what is not the caller's.
  */
 MUST_CHECK enum err_code profile_join_epochs(
-	struct eval *ev, struct profile_value *p, struct err *err);
+	struct work *work, struct profile_value *p, struct err *err);
 MUST_CHECK enum err_code profile_joined(
-	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err);
+	struct work *work, const struct profile_value *in, struct profile_value *out, struct err *err);
 /* As profile_join_epochs if a cell is below zero: then the sum of magnitudes needs it. */
 MUST_CHECK enum err_code profile_join_signs(
-	struct eval *ev, struct profile_value *p, struct err *err);
+	struct work *work, struct profile_value *p, struct err *err);
 
 /* ---- fraction.c ---- */
 
@@ -97,26 +97,26 @@ struct factor fraction_factor(enum over_time over, const struct profile_type *ty
 /* In units of FRACTION_ONE. False: it does not fit. */
 bool fraction_of(struct factor f, __int128 value, __int128 *out);
 /* As profiles_round, but fractions become whole numbers of 2^-exponent. */
-MUST_CHECK enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err);
+MUST_CHECK enum err_code profiles_settle(struct work *work, struct value *v, struct err *err);
 /* value / 2^shift, half away from zero; false: beyond 64 bits. */
 bool cost_shift(int64_t value, int shift, int64_t *out);
 /* The same profile with another exponent; ERR_LIMIT if it does not fit. Not its names. */
-MUST_CHECK enum err_code profile_with_exponent(struct eval *ev, const struct profile_value *in,
+MUST_CHECK enum err_code profile_with_exponent(struct work *work, const struct profile_value *in,
 	int exponent, struct profile_value *out, struct err *err);
 /* Rounds the fractions that profiles_settle left, for an answer. */
 MUST_CHECK enum err_code profiles_whole(
-	struct eval *ev, const struct expr *e, struct value *v, struct err *err);
+	struct work *work, const struct expr *e, struct value *v, struct err *err);
 
 /* ---- diff.c ---- */
 
 /* If exactly one side has no profiles, the answer's infos say which. */
-MUST_CHECK enum err_code profiles_diff(struct eval *ev, const struct expr *e,
+MUST_CHECK enum err_code profiles_diff(struct work *work, const struct expr *e,
 	const struct value *new_side, const struct value *base_side, enum grouping matching,
 	struct name_list labels, bool normalized, struct value *out, struct err *err);
 
 /* ---- top.c ---- */
 
 MUST_CHECK enum err_code profiles_top(
-	struct eval *ev, const struct value *in, double k, struct value *out, struct err *err);
+	struct work *work, const struct value *in, double k, struct value *out, struct err *err);
 
 #endif

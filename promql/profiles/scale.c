@@ -38,19 +38,19 @@ static bool scale_size(int64_t *value, struct profiles_scale s)
 	return scale_cost(value, s);
 }
 
-static enum err_code scale_part(struct eval *ev, const struct expr *e, struct profiles_scale s,
+static enum err_code scale_part(struct work *work, const struct expr *e, struct profiles_scale s,
 	const struct part *from, struct part *to, struct err *err)
 {
 	*to = *from;
 	to->n = 0;
-	if (!(to->cells = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*to->cells))))
-		return eval_nomem(ev, err);
+	if (!(to->cells = arena_alloc_raw(work->arena, from->n + 1, sizeof(*to->cells))))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < from->n; i++) {
 		struct cell *cell = &to->cells[to->n];
 
 		*cell = from->cells[i];
 		if (!scale_cost(&cell->value, s) || !scale_cost(&cell->base, s))
-			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
+			return work_fault(work, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
 		to->n += cell->value != 0 || cell->base != 0;
 	}
 	return ERR_OK;
@@ -66,7 +66,7 @@ static struct profiles_scale scale_of_fraction(struct profile_value *p, double f
 	return (struct profiles_scale){ divide ? rest * 2 : rest, divide, true };
 }
 
-enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct value *in,
+enum err_code profiles_scale(struct work *work, const struct expr *e, const struct value *in,
 	double factor, bool divide, struct value *out, struct err *err)
 {
 	struct profiles_scale s = { factor, divide, false };
@@ -76,33 +76,33 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 	assert(!in->n || in->type & VALUE_PROFILES);
 	*out = *in;
 	if (!isfinite(factor) || (divide && factor == 0))
-		return eval_fault(ev, e, err, ERR_INVALID, "profiles cannot be %s by %g",
+		return work_fault(work, e, err, ERR_INVALID, "profiles cannot be %s by %g",
 			divide ? "divided" : "multiplied", factor);
-	out->profiles = arena_array(ev->arena, struct profile_value, in->n + 1);
+	out->profiles = arena_array(work->arena, struct profile_value, in->n + 1);
 	if (!out->profiles)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (size_t i = 0; i < in->n; i++) {
 		struct profile_value *p = &out->profiles[i], from;
 
-		if ((rc = profile_joined(ev, &in->profiles[i], &from, err)))
+		if ((rc = profile_joined(work, &in->profiles[i], &from, err)))
 			return rc;
 		*p = from;
 		if (p->fraction)
 			s = scale_of_fraction(p, factor, divide);
-		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
-			return eval_nomem(ev, err);
+		if (!(p->parts = arena_array(work->arena, struct part, p->parts_n + 1)))
+			return work_nomem(work, err);
 		for (size_t k = 0; k < p->parts_n; k++)
-			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
+			if ((rc = scale_part(work, e, s, &from.parts[k], &p->parts[k], err)))
 				return rc;
 		if (p->filtered && (!scale_size(&p->value_size, s) || !scale_size(&p->base_size, s)))
-			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
+			return work_fault(work, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
 		if ((rc = profile_totals(p, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
-enum err_code profile_in_unit(struct eval *ev, const struct profile_value *in, struct str unit,
+enum err_code profile_in_unit(struct work *work, const struct profile_value *in, struct str unit,
 	struct profile_value *out, struct err *err)
 {
 	int64_t ratio = pprof_unit_ratio(in->type.sample_unit, unit), period_ratio;
@@ -118,15 +118,15 @@ enum err_code profile_in_unit(struct eval *ev, const struct profile_value *in, s
 	}
 	if (ratio == 1)
 		return ERR_OK;
-	if (!(out->parts = arena_array(ev->arena, struct part, in->parts_n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->parts = arena_array(work->arena, struct part, in->parts_n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < in->parts_n; i++) {
 		struct part *part = &out->parts[i];
 
 		*part = in->parts[i];
 		assert(part->names_n == 0);
-		if (!(part->cells = arena_alloc_raw(ev->arena, part->n + 1, sizeof(*part->cells))))
-			return eval_nomem(ev, err);
+		if (!(part->cells = arena_alloc_raw(work->arena, part->n + 1, sizeof(*part->cells))))
+			return work_nomem(work, err);
 		for (size_t k = 0; k < part->n; k++) {
 			struct cell *cell = &part->cells[k];
 

@@ -24,7 +24,7 @@ struct tag_frame {
 };
 
 struct tag_frames {
-	struct eval *ev;
+	struct work *work;
 	struct arena *a; /* scratch */
 	const struct profile_value *p;
 	const struct part *part;
@@ -117,12 +117,12 @@ static enum err_code tag_frames_find_frame(
 	*out = map_find(&t->frame_map, hash, tag_frames_frame_eq, t, &frame);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	frame.name = str_dup(t->ev->arena, name);
+	frame.name = str_dup(t->work->arena, name);
 	if (!frame.name.ptr || !arena_array_room(t->a, &t->frames, t->frames_n, 1, &t->frames_cap))
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	*out = (uint32_t)t->frames_n;
 	if (!map_add(&t->frame_map, hash, *out))
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	t->frames[t->frames_n++] = frame;
 	return ERR_OK;
 }
@@ -142,13 +142,13 @@ static enum err_code tag_frames_find_chain(
 	enum err_code rc;
 
 	if (!arena_array_room(t->a, &t->chains, t->chains_n * t->keys_n, t->keys_n, &t->chains_cap))
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	chain = t->chains + t->chains_n * t->keys_n;
 	for (uint32_t i = 0; i < t->keys_n; i++) {
 		buf_clear(scratch);
 		tag_frames_add_values(t, t->keys[i], label_set, scratch);
 		if (buf_failed(scratch))
-			return eval_nomem(t->ev, err);
+			return work_nomem(t->work, err);
 		if ((rc = tag_frames_find_frame(t, buf_str(scratch), i, &chain[i], err)))
 			return rc;
 	}
@@ -158,7 +158,7 @@ static enum err_code tag_frames_find_chain(
 		return ERR_OK;
 	*out = (uint32_t)t->chains_n;
 	if (!map_add(&t->chain_map, hash, *out))
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	t->chains_n++;
 	return ERR_OK;
 }
@@ -174,7 +174,7 @@ static enum err_code tag_frames_order_cells(struct tag_frames *t, struct err *er
 	t->chain_of = arena_array(t->a, uint32_t, (size_t)sym_label_sets_n(t->from) + 1);
 	t->order = arena_array(t->a, uint32_t, part->n + 1);
 	if (!t->chain_of || !t->order)
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	for (size_t i = 0; i < part->n && !rc; i++) {
 		uint32_t set = part->cells[i].label_set;
 
@@ -187,7 +187,7 @@ static enum err_code tag_frames_order_cells(struct tag_frames *t, struct err *er
 	if (rc)
 		return rc;
 	if (!(first = arena_array(t->a, uint32_t, t->chains_n + 2)))
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	for (size_t i = 0; i < part->n; i++)
 		first[t->chain_of[part->cells[i].label_set] + 1]++;
 	for (size_t c = 1; c < t->chains_n + 2; c++)
@@ -227,7 +227,7 @@ static enum err_code tag_frames_walk(
 	*n = 0;
 	for (; node && t->stamp[node] != mark; node = sym_node(t->from, node).parent) {
 		if (!arena_array_room(t->a, &t->way, *n, 1, &t->way_cap))
-			return eval_nomem(t->ev, err);
+			return work_nomem(t->work, err);
 		t->stamp[node] = mark;
 		t->way[(*n)++] = node;
 	}
@@ -243,7 +243,7 @@ static enum err_code tag_frames_count(struct tag_frames *t, struct err *err)
 	size_t n;
 
 	for (size_t i = 0; i < t->part->n; i++) {
-		if (i % CELLS_UNCHECKED == 0 && (rc = eval_check(t->ev, err)))
+		if (i % CELLS_UNCHECKED == 0 && (rc = work_check(t->work, err)))
 			return rc;
 		if ((rc = tag_frames_walk(t, i, true, &top, &n, err)))
 			return rc;
@@ -265,10 +265,10 @@ static enum err_code tag_frames_count(struct tag_frames *t, struct err *err)
 
 static enum err_code tag_frames_make_frames(struct tag_frames *t, struct err *err)
 {
-	struct sym_line *lines = arena_array(t->ev->arena, struct sym_line, t->frames_n + 1);
+	struct sym_line *lines = arena_array(t->work->arena, struct sym_line, t->frames_n + 1);
 
 	if (!lines)
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	for (size_t i = 0; i < t->frames_n; i++) {
 		struct tag_frame *f = &t->frames[i];
 		struct sym_location l = { .mapping = SYM_NONE, .lines_n = 1, .lines = &lines[i] };
@@ -308,7 +308,7 @@ static enum err_code tag_frames_make_stacks(
 	size_t n;
 
 	for (size_t i = 0; i < t->part->n; i++) {
-		if (i % CELLS_UNCHECKED == 0 && (rc = eval_check(t->ev, err)))
+		if (i % CELLS_UNCHECKED == 0 && (rc = work_check(t->work, err)))
 			return rc;
 		chain = tag_frames_chain(t, i);
 		if (!t->leaf && (i == 0 || tag_frames_chain(t, i - 1) != chain))
@@ -333,7 +333,7 @@ static enum err_code tag_frames_add_to_part(
 	struct tag_frames *t, const struct part *in, struct part *out, struct err *err)
 {
 	size_t nodes_n = in->n ? in->cells[in->n - 1].stack + (size_t)1 : 1;
-	struct cell *cells = arena_alloc_raw(t->ev->arena, in->n + 1, sizeof(*cells));
+	struct cell *cells = arena_alloc_raw(t->work->arena, in->n + 1, sizeof(*cells));
 	enum err_code rc;
 
 	assert(!in->wide && !in->names_n);
@@ -344,35 +344,35 @@ static enum err_code tag_frames_add_to_part(
 	t->locations_n = (size_t)sym_locations_n(t->from) + 1;
 	t->location_to = arena_array(t->a, uint32_t, t->locations_n);
 	if (!cells || !t->stamp || !t->to || !t->location_to)
-		return eval_nomem(t->ev, err);
+		return work_nomem(t->work, err);
 	*out = (struct part){ .cells = cells, .n = in->n };
 	if ((rc = pruned_init(&t->pruned, t->p, in, t->a, err)) ||
 		(rc = tag_frames_order_cells(t, err)) || (rc = tag_frames_count(t, err)) ||
-		(rc = derive_open(t->ev->arena, t->a, t->from, t->room, &t->derived, err)) ||
-		(rc = filter_headers(t->ev, t->derived, in, out, err)) ||
+		(rc = derive_open(t->work->arena, t->a, t->from, t->room, &t->derived, err)) ||
+		(rc = filter_headers(t->work, t->derived, in, out, err)) ||
 		(rc = tag_frames_make_frames(t, err)) || (rc = tag_frames_make_stacks(t, cells, err)))
 		return rc;
 	out->partition = derive_partition(t->derived);
-	return part_normalize(t->ev, out, err);
+	return part_normalize(t->work, out, err);
 }
 
 /* ---- all of it ---- */
 
-static enum err_code tag_frames_add_to_profile(struct eval *ev, struct profile_value *p,
+static enum err_code tag_frames_add_to_profile(struct work *work, struct profile_value *p,
 	const struct str *keys, uint32_t keys_n, bool leaf, struct err *err)
 {
 	const struct profile_value from = *p;
 	enum err_code rc = ERR_OK;
 
-	if (!(p->parts = arena_array(ev->arena, struct part, from.parts_n + 1)))
-		return eval_nomem(ev, err);
+	if (!(p->parts = arena_array(work->arena, struct part, from.parts_n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < from.parts_n && !rc; i++) {
 		struct arena scratch;
 		struct tag_frames t = {
-			.ev = ev, .a = &scratch, .p = &from, .leaf = leaf, .keys = keys, .keys_n = keys_n
+			.work = work, .a = &scratch, .p = &from, .leaf = leaf, .keys = keys, .keys_n = keys_n
 		};
 
-		arena_init_shared(&scratch, ev->budget);
+		arena_init_shared(&scratch, work->budget);
 		map_init(&t.frame_map);
 		map_init(&t.chain_map);
 		rc = tag_frames_add_to_part(&t, &from.parts[i], &p->parts[i], err);
@@ -387,15 +387,15 @@ static enum err_code tag_frames_add_to_profile(struct eval *ev, struct profile_v
 }
 
 enum err_code tag_frames_add(
-	struct eval *ev, struct value *v, struct str text, bool leaf, struct err *err)
+	struct work *work, struct value *v, struct str text, bool leaf, struct err *err)
 {
-	struct profile_value *profiles = arena_array(ev->arena, struct profile_value, v->n + 1);
-	struct str *keys = arena_array(ev->arena, struct str, text.len + 1);
+	struct profile_value *profiles = arena_array(work->arena, struct profile_value, v->n + 1);
+	struct str *keys = arena_array(work->arena, struct str, text.len + 1);
 	uint32_t keys_n = 0;
 	enum err_code rc = ERR_OK;
 
 	if (!profiles || !keys)
-		return eval_nomem(ev, err);
+		return work_nomem(work, err);
 	for (size_t from = 0, end; from <= text.len; from = end + 1) {
 		for (end = from; end < text.len && text.ptr[end] != ','; end++)
 			;
@@ -404,7 +404,7 @@ enum err_code tag_frames_add(
 	}
 	for (size_t i = 0; i < v->n && keys_n && !rc; i++) {
 		profiles[i] = v->profiles[i];
-		rc = tag_frames_add_to_profile(ev, &profiles[i], keys, keys_n, leaf, err);
+		rc = tag_frames_add_to_profile(work, &profiles[i], keys, keys_n, leaf, err);
 	}
 	if (keys_n)
 		v->profiles = profiles;

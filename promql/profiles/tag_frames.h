@@ -8,17 +8,17 @@
  * Stacks are copied per set of values, so the work is linear in the stacks that result.
  *
  * Errors:    ERR_LIMIT, the arena's.
- * Ownership: results in eval.arena.
+ * Ownership: results in work.arena.
  * Threads:   one query, one thread.
  * Source:    google/pprof, internal/driver/tagroot.go.
  */
 #ifndef PROMQL_PROFILES_TAG_FRAMES_H
 #define PROMQL_PROFILES_TAG_FRAMES_H
 
-#include "promql/value/evaluation.h"
+#include "promql/value/work.h"
 
 /* Of rounded profiles; replaces v->profiles. */
 MUST_CHECK enum err_code tag_frames_add(
-	struct eval *ev, struct value *v, struct str keys, bool leaf, struct err *err);
+	struct work *work, struct value *v, struct str keys, bool leaf, struct err *err);
 
 #endif

@@ -22,7 +22,7 @@ static struct top_key profiles_top_key_of(const void *ctx, uint32_t group)
 }
 
 /* total is not rounded, nor are the sums. */
-static enum err_code profiles_top_make_rows(struct eval *ev, const struct ranking *r,
+static enum err_code profiles_top_make_rows(struct work *work, const struct ranking *r,
 	uint32_t *order, size_t n, int64_t total, struct top_table *out, struct err *err)
 {
 	int exponent = out->source->exponent;
@@ -30,8 +30,8 @@ static enum err_code profiles_top_make_rows(struct eval *ev, const struct rankin
 
 	out->functions_n = n;
 	out->n = n < out->k ? n : out->k;
-	if (!(out->rows = arena_array(ev->arena, struct top_row, out->n + 1)))
-		return eval_nomem(ev, err);
+	if (!(out->rows = arena_array(work->arena, struct top_row, out->n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < out->n; i++) {
 		struct top_row *row = &out->rows[i];
 
@@ -50,7 +50,7 @@ static enum err_code profiles_top_make_rows(struct eval *ev, const struct rankin
 		err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 }
 
-static enum err_code profiles_top_rank(struct eval *ev, struct frames *f,
+static enum err_code profiles_top_rank(struct work *work, struct frames *f,
 	const struct profile_value *p, struct top_table *out, struct err *err)
 {
 	struct ranking r = { .frames = f };
@@ -60,8 +60,8 @@ static enum err_code profiles_top_rank(struct eval *ev, struct frames *f,
 
 	if ((rc = frames_sum(f, p, true, &r.sums, err)))
 		return rc;
-	if (!(order = arena_array(ev->arena, uint32_t, r.sums.n + 1)))
-		return eval_nomem(ev, err);
+	if (!(order = arena_array(work->arena, uint32_t, r.sums.n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < r.sums.n; i++)
 		order[i] = r.sums.groups[i];
 	n = top_rows(order, r.sums.n, profiles_top_key_of, &r, false);
@@ -72,21 +72,21 @@ static enum err_code profiles_top_rank(struct eval *ev, struct frames *f,
 	out->duration_nanos = p->duration_nanos;
 	out->is_diff = p->is_diff;
 	out->source = p;
-	return profiles_top_make_rows(ev, &r, order, n, p->total, out, err);
+	return profiles_top_make_rows(work, &r, order, n, p->total, out, err);
 }
 
 /* The stacks of a table are shown as whole numbers. */
 static enum err_code profiles_top_whole_source(
-	struct eval *ev, const struct profile_value *p, struct top_table *out, struct err *err)
+	struct work *work, const struct profile_value *p, struct top_table *out, struct err *err)
 {
 	struct profile_value *whole;
 	enum err_code rc;
 
 	if (!p->fraction)
 		return ERR_OK;
-	if (!(whole = arena_new(ev->arena, struct profile_value)))
-		return eval_nomem(ev, err);
-	if ((rc = profile_with_exponent(ev, p, 0, whole, err)))
+	if (!(whole = arena_new(work->arena, struct profile_value)))
+		return work_nomem(work, err);
+	if ((rc = profile_with_exponent(work, p, 0, whole, err)))
 		return rc;
 	whole->fraction = false;
 	out->source = whole;
@@ -94,22 +94,22 @@ static enum err_code profiles_top_whole_source(
 }
 
 enum err_code profiles_top(
-	struct eval *ev, const struct value *in, double k, struct value *out, struct err *err)
+	struct work *work, const struct value *in, double k, struct value *out, struct err *err)
 {
 	const struct frames_options o = { .as_pprof = true };
 	struct frames *f;
 	enum err_code rc;
 
 	*out = (struct value){ .type = VALUE_TABLE };
-	out->tops = arena_array(ev->arena, struct top_table, in->n + 1);
+	out->tops = arena_array(work->arena, struct top_table, in->n + 1);
 	if (!out->tops)
-		return eval_nomem(ev, err);
-	if ((rc = frames_open(ev, &o, &f, err)))
+		return work_nomem(work, err);
+	if ((rc = frames_open(work, &o, &f, err)))
 		return rc;
 	for (size_t i = 0; i < in->n && !rc; i++) {
 		out->tops[i].k = k >= 1 ? k < 1e9 ? (size_t)k : (size_t)1e9 : 0;
-		if ((rc = profiles_top_rank(ev, f, &in->profiles[i], &out->tops[i], err)) ||
-			(rc = profiles_top_whole_source(ev, &in->profiles[i], &out->tops[i], err)))
+		if ((rc = profiles_top_rank(work, f, &in->profiles[i], &out->tops[i], err)) ||
+			(rc = profiles_top_whole_source(work, &in->profiles[i], &out->tops[i], err)))
 			break;
 		out->n++;
 	}

@@ -47,7 +47,7 @@ static void print_value(struct buf *out, const struct value *v)
 /* The query's operator on these two sides (aggregations: the first is k where there is one). */
 static void check_query_of(const char *query, const char *left, const char *right, const char *want)
 {
-	struct eval ev = { 0 };
+	struct work work = { 0 };
 	struct value l, r, out;
 	struct parsed *q;
 	struct buf got = { 0 };
@@ -58,8 +58,8 @@ static void check_query_of(const char *query, const char *left, const char *righ
 	arena_init(&a, 0);
 	CHECK_OK(parse_query(&a, str_of(query), &q, NULL, &err), &err);
 	CHECK_OK(check_query(q, NULL, &err), &err);
-	ev.query = q;
-	ev.arena = &a;
+	work.query = q;
+	work.arena = &a;
 	if (q->root->kind == EXPR_BINARY) {
 		l = strchr(left, '=') || !*left ?
 			costs_of(&a, left) :
@@ -67,11 +67,11 @@ static void check_query_of(const char *query, const char *left, const char *righ
 		r = strchr(right, '=') || !*right ?
 			costs_of(&a, right) :
 			(struct value){ .type = VALUE_SCALAR, .scalar = strtod(right, NULL) };
-		rc = costs_binary(&ev, q->root, &l, &r, &out, &err);
+		rc = costs_binary(&work, q->root, &l, &r, &out, &err);
 	} else {
 		l = costs_of(&a, right);
 		r = (struct value){ .type = VALUE_SCALAR, .scalar = strtod(left, NULL) };
-		rc = costs_aggregate(&ev, q->root, &r, &l, &out, &err);
+		rc = costs_aggregate(&work, q->root, &r, &l, &out, &err);
 	}
 	if (rc)
 		buf_add_cstr(&got, err.msg);

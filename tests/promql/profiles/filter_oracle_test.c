@@ -127,12 +127,13 @@ static bool ask_tool(struct corpus *c)
 
 /* ---- our answers ---- */
 
-static void compare_top(struct corpus *c, struct eval *ev, const struct value *v, const char *what)
+static void compare_top(
+	struct corpus *c, struct work *work, const struct value *v, const char *what)
 {
 	struct value out;
 	struct err err;
 
-	CHECK_OK(profiles_top(ev, v, 1e6, &out, &err), &err);
+	CHECK_OK(profiles_top(work, v, 1e6, &out, &err), &err);
 	compared += answer.n;
 	/* -base has another total: that of what does not cancel out. */
 	check_top_rows(what, &out.tops[0], &answer, strcmp(c->flags, "-base") != 0);
@@ -174,7 +175,7 @@ static struct str name_of(
 	return out;
 }
 
-static void compare_costs(struct corpus *c, struct eval *ev, const struct value *v, bool cum,
+static void compare_costs(struct corpus *c, struct work *work, const struct value *v, bool cum,
 	unsigned granularity, const char *what)
 {
 	struct str lines[] = { STR("function"), STR("filename"), STR("line") };
@@ -190,10 +191,10 @@ static void compare_costs(struct corpus *c, struct eval *ev, const struct value 
 	o.labels = granularity == 1 ? (struct name_list){ lines, 3 } :
 		granularity == 2        ? (struct name_list){ addresses, 5 } :
 								  (struct name_list){ files, 1 };
-	CHECK_OK(profiles_flat(ev, v, &o, &out, &err), &err);
-	names = arena_array(ev->arena, struct str, out.n + 1);
+	CHECK_OK(profiles_flat(work, v, &o, &out, &err), &err);
+	names = arena_array(work->arena, struct str, out.n + 1);
 	for (k = 0; k < out.n; k++)
-		names[k] = name_of(ev->arena, c, out.costs[k].metric, granularity);
+		names[k] = name_of(work->arena, c, out.costs[k].metric, granularity);
 	/* The tool tells some apart that it writes alike: binaries in two folders. */
 	for (size_t i = 0; i < answer.n; i++) {
 		const struct oracle_row *row = &answer.v[i];
@@ -223,7 +224,7 @@ static void compare_costs(struct corpus *c, struct eval *ev, const struct value 
 			CHECK_FAIL("%s: a cost more: " STR_FMT, what, STR_ARG(names[k]));
 }
 
-static bool value_of(struct corpus *c, struct eval *ev, uint32_t type, struct value *v)
+static bool value_of(struct corpus *c, struct work *work, uint32_t type, struct value *v)
 {
 	struct value sides[2] = { { .type = VALUE_PROFILES, .n = 1 },
 		{ .type = VALUE_PROFILES, .n = 1 } };
@@ -236,7 +237,7 @@ static bool value_of(struct corpus *c, struct eval *ev, uint32_t type, struct va
 		return true;
 	if (!(sides[1].profiles = values_add(&c->values, c->base, type, true)))
 		return false;
-	CHECK_OK(profiles_diff(ev, ev->query->root, &sides[0], &sides[1], GROUPING_NONE,
+	CHECK_OK(profiles_diff(work, work->query->root, &sides[0], &sides[1], GROUPING_NONE,
 				 (struct name_list){ 0 }, c->normalize, v, &err),
 		&err);
 	return v->n == 1;
@@ -247,7 +248,7 @@ static void compare_case(struct corpus *c, size_t i)
 	const struct oracle_case *k = &c->cases[i];
 	struct buf text = { 0 }, got = { 0 };
 	struct parsed *query = NULL;
-	struct eval ev = { 0 };
+	struct work work = { 0 };
 	struct value v = { 0 };
 	struct arena a;
 	struct err err;
@@ -264,20 +265,20 @@ static void compare_case(struct corpus *c, size_t i)
 		check_query(query, NULL, &err)) {
 		CHECK_FAIL("%s: %s", what, err.msg);
 	} else {
-		ev.arena = &a;
-		ev.query = query;
-		if (value_of(c, &ev, k->type, &v)) {
-			CHECK_OK(tag_frames_add(&ev, &v, str_of(k->tagroot), false, &err), &err);
-			CHECK_OK(tag_frames_add(&ev, &v, str_of(k->tagleaf), true, &err), &err);
-			CHECK_OK(filters_apply(&ev, query->root, &v, &err), &err);
+		work.arena = &a;
+		work.query = query;
+		if (value_of(c, &work, k->type, &v)) {
+			CHECK_OK(tag_frames_add(&work, &v, str_of(k->tagroot), false, &err), &err);
+			CHECK_OK(tag_frames_add(&work, &v, str_of(k->tagleaf), true, &err), &err);
+			CHECK_OK(filters_apply(&work, query->root, &v, &err), &err);
 			if (strcmp(c->flags, "-base") && v.profiles[0].total != answer.total)
 				CHECK_FAIL("%s: total %lld, want %lld", what, (long long)v.profiles[0].total,
 					(long long)answer.total);
 			if (k->granularity == 0)
-				compare_top(c, &ev, &v, what);
+				compare_top(c, &work, &v, what);
 			else {
-				compare_costs(c, &ev, &v, false, k->granularity, what);
-				compare_costs(c, &ev, &v, true, k->granularity, what);
+				compare_costs(c, &work, &v, false, k->granularity, what);
+				compare_costs(c, &work, &v, true, k->granularity, what);
 			}
 		} else {
 			CHECK_FAIL("%s: no value", what);

@@ -284,7 +284,7 @@ static void check_filters(
 {
 	struct value v = { .type = VALUE_PROFILES, .n = 1 };
 	struct parsed *parsed = NULL;
-	struct eval ev = { .arena = a };
+	struct work work = { .arena = a };
 	struct profile_value copy = *p;
 	struct buf got = { 0 };
 	struct err err;
@@ -292,8 +292,8 @@ static void check_filters(
 	v.profiles = &copy;
 	CHECK_OK(parse_query(a, str_of(query), &parsed, NULL, &err), &err);
 	CHECK_OK(check_query(parsed, NULL, &err), &err);
-	ev.query = parsed;
-	CHECK_OK(filters_apply(&ev, parsed->root, &v, &err), &err);
+	work.query = parsed;
+	CHECK_OK(filters_apply(&work, parsed->root, &v, &err), &err);
 	for (size_t i = 0; i < v.profiles->parts_n; i++)
 		for (size_t k = 0; k < v.profiles->parts[i].n; k++) {
 			const struct part *part = &v.profiles->parts[i];
@@ -451,7 +451,7 @@ TEST(a_budget_ends_it)
 {
 	struct value v = { .type = VALUE_PROFILES, .n = 1 };
 	struct parsed *parsed = NULL;
-	struct eval ev = { 0 };
+	struct work work = { 0 };
 	struct made m;
 	struct arena a, small;
 	struct err err;
@@ -465,9 +465,9 @@ TEST(a_budget_ends_it)
 	REQUIRE((v.profiles = made_finish(&m)));
 	CHECK_OK(parse_query(&a, STR("hide(x, 'y')"), &parsed, NULL, &err), &err);
 	CHECK_OK(check_query(parsed, NULL, &err), &err);
-	ev.query = parsed;
-	ev.arena = &small;
-	CHECK_INT(filters_apply(&ev, parsed->root, &v, &err), ERR_LIMIT);
+	work.query = parsed;
+	work.arena = &small;
+	CHECK_INT(filters_apply(&work, parsed->root, &v, &err), ERR_LIMIT);
 	parsed_release(parsed);
 	arena_release(&small);
 	arena_release(&a);

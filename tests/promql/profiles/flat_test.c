@@ -36,19 +36,19 @@ static void join_rows(void)
 	oracle.n = n;
 }
 
-static void check_top(struct eval *ev, const struct profile_value *p, size_t k, const char *what)
+static void check_top(struct work *work, const struct profile_value *p, size_t k, const char *what)
 {
 	struct value in = { .type = VALUE_PROFILES, .n = 1 }, out;
 	struct err err;
 
-	in.profiles = arena_new(ev->arena, struct profile_value);
+	in.profiles = arena_new(work->arena, struct profile_value);
 	in.profiles[0] = *p;
-	CHECK_OK(profiles_top(ev, &in, k ? (double)k : 1e6, &out, &err), &err);
+	CHECK_OK(profiles_top(work, &in, k ? (double)k : 1e6, &out, &err), &err);
 	check_top_rows(what, &out.tops[0], &oracle, true);
 }
 
 /* Every cost of flat and cum by these fields is the tool's, and there are no more. */
-static void check_costs(struct eval *ev, const struct profile_value *p, bool cum,
+static void check_costs(struct work *work, const struct profile_value *p, bool cum,
 	const char *const *fields, size_t fields_n, const char *what)
 {
 	struct str names[4];
@@ -60,16 +60,16 @@ static void check_costs(struct eval *ev, const struct profile_value *p, bool cum
 
 	for (size_t i = 0; i < fields_n; i++)
 		names[i] = str_of(fields[i]);
-	in.profiles = arena_new(ev->arena, struct profile_value);
+	in.profiles = arena_new(work->arena, struct profile_value);
 	in.profiles[0] = *p;
-	CHECK_OK(profiles_flat(ev, &in, &o, &out, &err), &err);
-	texts = arena_array(ev->arena, struct str, out.n);
+	CHECK_OK(profiles_flat(work, &in, &o, &out, &err), &err);
+	texts = arena_array(work->arena, struct str, out.n);
 	for (size_t k = 0; k < out.n; k++) {
 		struct labels m = out.costs[k].metric;
 
 		texts[k] = labels_get(m, names[0]);
 		if (fields_n == 3)
-			texts[k] = str_of(arena_printf(ev->arena, STR_FMT " " STR_FMT ":" STR_FMT,
+			texts[k] = str_of(arena_printf(work->arena, STR_FMT " " STR_FMT ":" STR_FMT,
 				STR_ARG(labels_get(m, STR("function"))),
 					STR_ARG(labels_get(m, STR("filename"))), STR_ARG(labels_get(m, STR("line")))));
 	}
@@ -98,7 +98,7 @@ static void check_file(const char *file, bool only_top)
 	static const char *const by_line[] = { "function", "filename", "line" };
 	struct buf body = { 0 }, text = { 0 };
 	struct profile_value *v;
-	struct eval ev = { 0 };
+	struct work work = { 0 };
 	struct values values;
 	struct pprof *p;
 	char what[128];
@@ -107,7 +107,7 @@ static void check_file(const char *file, bool only_top)
 		CHECK_FAIL("no partition");
 		return;
 	}
-	ev.arena = &values.arena;
+	work.arena = &values.arena;
 	CHECK(oracle_read(&body, oracle_dir(), file));
 	p = values_decode(&values, buf_str(&body));
 	for (uint32_t t = 0; p && t < p->types_n; t++) {
@@ -115,19 +115,19 @@ static void check_file(const char *file, bool only_top)
 			continue;
 		snprintf(what, sizeof(what), "%s " STR_FMT, file, STR_ARG(p->strings[p->types[t].type]));
 		CHECK(ask(&text, file, p, t, ""));
-		check_top(&ev, v, 0, what);
+		check_top(&work, v, 0, what);
 		if (only_top)
 			continue;
-		check_costs(&ev, v, false, by_function, 1, what);
-		check_costs(&ev, v, true, by_function, 1, what);
+		check_costs(&work, v, false, by_function, 1, what);
+		check_costs(&work, v, true, by_function, 1, what);
 		CHECK(ask(&text, file, p, t, "-nodecount=10"));
-		check_top(&ev, v, 10, what);
+		check_top(&work, v, 10, what);
 		CHECK(ask(&text, file, p, t, "-files"));
 		join_rows();
-		check_costs(&ev, v, false, by_file, 1, what);
+		check_costs(&work, v, false, by_file, 1, what);
 		CHECK(ask(&text, file, p, t, "-lines"));
-		check_costs(&ev, v, false, by_line, 3, what);
-		check_costs(&ev, v, true, by_line, 3, what);
+		check_costs(&work, v, false, by_line, 3, what);
+		check_costs(&work, v, true, by_line, 3, what);
 	}
 	buf_release(&body);
 	buf_release(&text);

@@ -32,7 +32,7 @@ static void without_percents(struct buf *out, struct str s)
 static bool write_filtered(struct values *values, struct str text, struct profile_value *p)
 {
 	struct value v = { .type = VALUE_PROFILES, .n = 1, .profiles = p };
-	struct eval ev = { .arena = &values->arena };
+	struct work work = { .arena = &values->arena };
 	struct render_options o = { .arena = &values->arena };
 	struct result r = { .type = RESULT_PROFILES, .n = 1 };
 	struct parsed *query = NULL;
@@ -41,8 +41,8 @@ static bool write_filtered(struct values *values, struct str text, struct profil
 	bool ok;
 
 	ok = !parse_query(&values->arena, text, &query, NULL, &err) && !check_query(query, NULL, &err);
-	ev.query = query;
-	ok = ok && !filters_apply(&ev, query->root, &v, &err);
+	work.query = query;
+	ok = ok && !filters_apply(&work, query->root, &v, &err);
 	r.profiles = v.profiles;
 	ok = ok && !render_pprof_gz(&r, &o, &gz, &err) &&
 		oracle_write(buf_str(&gz), oracle_dir(), "filtered.pb.gz");

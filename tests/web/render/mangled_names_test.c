@@ -97,7 +97,7 @@ static bool apply(struct world *w, const char *query, struct value *out)
 {
 	struct arena *a = &w->values.arena;
 	struct profile_value *copy = arena_new(a, struct profile_value);
-	struct eval ev = { .arena = a };
+	struct work work = { .arena = a };
 	struct parsed *parsed = NULL;
 	struct err err;
 	bool ok;
@@ -105,8 +105,8 @@ static bool apply(struct world *w, const char *query, struct value *out)
 	*copy = *w->v;
 	*out = (struct value){ .type = VALUE_PROFILES, .n = 1, .profiles = copy };
 	ok = !parse_query(a, str_of(query), &parsed, NULL, &err) && !check_query(parsed, NULL, &err);
-	ev.query = parsed;
-	ok = ok && !filters_apply(&ev, parsed->root, out, &err);
+	work.query = parsed;
+	ok = ok && !filters_apply(&work, parsed->root, out, &err);
 	if (!ok)
 		CHECK_FAIL("%s: %s", query, err.msg);
 	parsed_release(parsed);
@@ -174,9 +174,9 @@ TEST(tables_are_the_reports)
 		oracle_dir(), "mangled.pb"));
 	REQUIRE(oracle_read_top(buf_str(&want), &rows));
 	in.profiles = w.v;
-	struct eval ev = { .arena = &w.values.arena };
+	struct work work = { .arena = &w.values.arena };
 
-	CHECK_OK(profiles_top(&ev, &in, 1e6, &out, &err), &err);
+	CHECK_OK(profiles_top(&work, &in, 1e6, &out, &err), &err);
 	CHECK_INT(out.tops[0].n, rows.n);
 	for (size_t i = 0; i < rows.n && i < out.tops[0].n; i++) {
 		CHECK_STR(out.tops[0].rows[i].function,
@@ -215,7 +215,7 @@ TEST(expressions_about_symbols_find_them)
 
 static double cost(struct world *w, enum match_op op, const char *value)
 {
-	struct eval ev = { .arena = &w->values.arena };
+	struct work work = { .arena = &w->values.arena };
 	struct value in = { .type = VALUE_PROFILES, .n = 1, .profiles = w->v }, out;
 	struct matcher m;
 	struct flat_options o = { .matchers = &m, .matchers_n = 1 };
@@ -223,7 +223,7 @@ static double cost(struct world *w, enum match_op op, const char *value)
 	double sum = 0;
 
 	CHECK_OK(matcher_init(&m, op, STR("function"), str_of(value), &err), &err);
-	CHECK_OK(profiles_flat(&ev, &in, &o, &out, &err), &err);
+	CHECK_OK(profiles_flat(&work, &in, &o, &out, &err), &err);
 	for (size_t i = 0; i < out.n; i++)
 		sum += out.costs[i].value;
 	matcher_release(&m);

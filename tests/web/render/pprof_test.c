@@ -124,7 +124,7 @@ static void check_diff(const char *new_file, const char *base_file, bool normali
 {
 	struct buf body[2] = { { 0 }, { 0 } };
 	struct value side[2], out;
-	struct eval ev = { 0 };
+	struct work work = { 0 };
 	struct values values;
 	struct pprof *p;
 	char sources[256];
@@ -132,7 +132,7 @@ static void check_diff(const char *new_file, const char *base_file, bool normali
 
 	if (!values_init(&values, "test"))
 		return;
-	ev.arena = &values.arena;
+	work.arena = &values.arena;
 	for (int i = 0; i < 2; i++) {
 		CHECK(oracle_read(&body[i], oracle_dir(), i ? base_file : new_file));
 		p = values_decode(&values, buf_str(&body[i]));
@@ -140,7 +140,7 @@ static void check_diff(const char *new_file, const char *base_file, bool normali
 		side[i].profiles = values_add(&values, p, p->types_n - 1, true);
 		write_side(&values, side[i].profiles, i ? "base.pb.gz" : "new.pb.gz");
 	}
-	CHECK_OK(profiles_diff(&ev, NULL, &side[0], &side[1], GROUPING_NONE, (struct name_list){ 0 },
+	CHECK_OK(profiles_diff(&work, NULL, &side[0], &side[1], GROUPING_NONE, (struct name_list){ 0 },
 				 normalized, &out, &err),
 		&err);
 	if (normalized)

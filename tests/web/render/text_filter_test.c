@@ -98,11 +98,11 @@ static void compare_case(struct corpus *c, const char *what, size_t i)
 		check_query(query, NULL, &err)) {
 		CHECK_FAIL("%s: %s", label, err.msg);
 	} else {
-		struct eval ev = { .arena = &a, .query = query };
+		struct work work = { .arena = &a, .query = query };
 		struct result r = { .type = RESULT_PROFILES, .n = 1 };
 		struct render_options o = { .arena = &a, .rows_max = k->rows };
 
-		CHECK_OK(filters_apply(&ev, query->root, &v, &err), &err);
+		CHECK_OK(filters_apply(&work, query->root, &v, &err), &err);
 		r.profiles = v.profiles;
 		CHECK_OK(render_text(&r, &o, &got, &err), &err);
 		oracle_check_text(label, buf_str(&got), buf_str(&want));
@@ -139,7 +139,7 @@ static bool open_corpus(struct corpus *c, uint64_t seed, bool is_diff)
 		{ .type = VALUE_PROFILES, .n = 1 } };
 	struct parsed *query = NULL;
 	struct arena *a = &c->values.arena;
-	struct eval ev = { .arena = a };
+	struct work work = { .arena = a };
 	struct err err;
 
 	*c = (struct corpus){ .draw = { seed } };
@@ -157,8 +157,8 @@ static bool open_corpus(struct corpus *c, uint64_t seed, bool is_diff)
 	if (!is_diff)
 		return sides[0].profiles;
 	CHECK_OK(parse_query(a, STR("x - y"), &query, NULL, &err), &err);
-	ev.query = query;
-	CHECK_OK(profiles_diff(&ev, query->root, &sides[0], &sides[1], GROUPING_NONE,
+	work.query = query;
+	CHECK_OK(profiles_diff(&work, query->root, &sides[0], &sides[1], GROUPING_NONE,
 				 (struct name_list){ 0 }, false, &c->v, &err),
 		&err);
 	parsed_release(query);
