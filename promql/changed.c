@@ -33,7 +33,7 @@ struct observations {
 struct changed_comparison {
 	struct eval *ev;
 	const struct expr *call;
-	struct eval slice; /* reads one slice in an arena of its own */
+	struct work slice; /* reads one slice in an arena of its own */
 	struct arena arena; /* of it */
 	struct infos dropped; /* on single slices */
 	struct frames *frames;
@@ -165,9 +165,9 @@ static enum err_code changed_comparison_read_slices(struct changed_comparison *c
 		if (s.window.min_ns < o->window.min_ns)
 			s.window.min_ns = o->window.min_ns;
 		v = (struct value){ .type = VALUE_PROFILES };
-		if ((rc = work_check(&c->slice.work, err)) ||
-			(rc = gather_selection(&c->slice, &s, &v, err)) ||
-			(rc = profiles_round(&c->slice.work, &v, err)))
+		if ((rc = work_check(&c->slice, err)) ||
+			(rc = gather_selection(&c->slice, c->ev->supply, &s, &v, err)) ||
+			(rc = profiles_round(&c->slice, &v, err)))
 			break;
 		for (size_t k = 0; k < v.n && !rc; k++)
 			rc = changed_comparison_add_observation(c, o, i, &v.profiles[k], err);
@@ -180,7 +180,7 @@ static enum err_code changed_comparison_read_side(
 	struct changed_comparison *c, const struct expr *arg, struct observations *o, struct err *err)
 {
 	int64_t start = clock_monotonic_ns();
-	uint64_t samples = c->slice.samples;
+	uint64_t samples = c->ev->supply->samples;
 	struct plan_read *read;
 	enum err_code rc;
 
@@ -192,7 +192,7 @@ static enum err_code changed_comparison_read_side(
 	if (read->set->n > 0)
 		rc = changed_comparison_read_slices(c, read, o, err);
 	read->reads++;
-	read->samples += c->slice.samples - samples;
+	read->samples += c->ev->supply->samples - samples;
 	read->took_ns += clock_monotonic_ns() - start;
 	return rc;
 }
@@ -371,7 +371,7 @@ enum err_code changed_eval(
 {
 	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION),
 		.no_preempts = true };
-	struct changed_comparison g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
+	struct changed_comparison g = { .ev = ev, .call = e, .slice = ev->work, .has_period = true };
 	struct value p = { .scalar = DEFAULT_P };
 	enum err_code rc;
 
@@ -385,12 +385,11 @@ enum err_code changed_eval(
 		return rc;
 	map_init(&g.map);
 	arena_init_shared(&g.arena, ev->work.budget);
-	g.slice.work.arena = &g.arena;
-	g.slice.work.infos = &g.dropped;
+	g.slice.arena = &g.arena;
+	g.slice.infos = &g.dropped;
 	changed_comparison_find_slices(&g, e);
 	for (size_t k = 0; k < 2 && !rc; k++)
 		rc = changed_comparison_read_side(&g, e->call.args[k], &g.side[k], err);
-	ev->samples = g.slice.samples;
 	if (!rc)
 		rc = changed_comparison_judge(&g, p.scalar, out, err);
 	arena_release(&g.arena);

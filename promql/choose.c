@@ -200,7 +200,7 @@ static enum err_code choose_default_sample_type(
 	for (size_t i = e->n; i-- > 0 && header == SYM_NONE;) {
 		const struct db_series *s = e->v[i].series;
 
-		if ((rc = db_series_header(c->ev->querier, s, &header, err)))
+		if ((rc = db_series_header(c->ev->supply->querier, s, &header, err)))
 			return rc;
 		if (header != SYM_NONE)
 			*out = sym_string(s->partition, sym_header(s->partition, header)->default_sample_type);
@@ -259,7 +259,8 @@ static enum err_code choose_all_types(struct choosing *c, const struct epochs *e
 	*out = NULL;
 	*n = 0;
 	for (size_t i = e->n; i-- > 0;) {
-		rc = db_series_types(c->ev->querier, e->v[i].series, &c->scratch, &types, &more, err);
+		rc = db_series_types(
+			c->ev->supply->querier, e->v[i].series, &c->scratch, &types, &more, err);
 		if (rc)
 			return rc;
 		if (*n == 0) {

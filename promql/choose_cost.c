@@ -19,12 +19,13 @@ static uint64_t choose_cost_element_bytes(
 	const struct eval *ev, const struct expr *e, const struct merging *m, uint64_t before)
 {
 	bool cells = !m->totals_only && !m->by_name;
-	struct series_cost most = { .bytes = before + gather_group_bytes(ev, UINT64_MAX, cells) };
+	struct series_cost most = { .bytes = before +
+			gather_group_bytes(ev->supply, UINT64_MAX, cells) };
 
 	if (m->in_slices)
 		return sizeof(struct profile_value) + sizeof(struct part);
 	return gather_group_bytes(
-		ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
+		ev->supply, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
 }
 
 /* The least cost of each series; certain: none is left out later. */
@@ -101,7 +102,7 @@ static int choose_cost_cmp_hashes(const void *a, const void *b)
 static enum err_code choose_cost_count_hits(
 	struct eval *ev, const struct asked_series *asked, size_t *out, struct err *err)
 {
-	struct choose_cost_looking l = { .q = ev->querier, .pattern = asked->pattern };
+	struct choose_cost_looking l = { .q = ev->supply->querier, .pattern = asked->pattern };
 	const struct db_visitor visitor = {
 		.wanted = choose_cost_is_looked_at, .take = choose_cost_look_at, .ctx = &l
 	};
@@ -109,7 +110,8 @@ static enum err_code choose_cost_count_hits(
 
 	*out = 0;
 	arena_init_shared(&l.scratch, ev->work.budget);
-	rc = db_visit_series(ev->querier, DB_PROFILES, asked->sent, asked->sent_n, &visitor, err);
+	rc = db_visit_series(
+		ev->supply->querier, DB_PROFILES, asked->sent, asked->sent_n, &visitor, err);
 	if (l.n)
 		qsort(l.hits, l.n, sizeof(*l.hits), choose_cost_cmp_hashes);
 	for (size_t i = 0; i < l.n; i++)
@@ -140,8 +142,8 @@ enum err_code choose_held(struct eval *ev, const struct asked_series *asked, str
 {
 	struct series_cost each = choose_cost_of(ev, asked, true);
 	size_t max = plan_series_max(ev, asked->expr, each), about;
-	enum err_code rc = db_select_within(ev->querier, DB_PROFILES, asked->sent, asked->sent_n, max,
-		&about, ev->work.arena, out, n, err);
+	enum err_code rc = db_select_within(ev->supply->querier, DB_PROFILES, asked->sent,
+		asked->sent_n, max, &about, ev->work.arena, out, n, err);
 
 	if (!rc || !about)
 		return rc;
@@ -150,7 +152,7 @@ enum err_code choose_held(struct eval *ev, const struct asked_series *asked, str
 	if (each.samples && (rc = choose_cost_refuse_typed(ev, asked, each, max, err)))
 		return rc;
 	each = choose_cost_of(ev, asked, false);
-	rc = db_select_within(ev->querier, DB_PROFILES, asked->sent, asked->sent_n,
+	rc = db_select_within(ev->supply->querier, DB_PROFILES, asked->sent, asked->sent_n,
 		plan_series_max(ev, asked->expr, each), &about, ev->work.arena, out, n, err);
 	return rc && about ? plan_refuse_series(ev, asked->expr, each, about, err) : rc;
 }

@@ -11,32 +11,21 @@
 #ifndef PROMQL_EVAL_H
 #define PROMQL_EVAL_H
 
+#include "promql/supply.h"
 #include "promql/value/timeline.h"
 #include "promql/value/work.h"
-
-/* The querier and memory of a helping thread. */
-struct eval_fork {
-	struct db_querier *querier; /* NULL: not needed yet */
-	struct arena arena; /* what it read; handed to the evaluation's */
-};
 
 struct eval {
 	struct work work; /* of this time; operators get it */
 	struct timeline times;
-	struct db_querier *querier;
+	struct supply *supply;
 	struct unit_note *units; /* promql/unit.h */
 	struct numeric_cache *numbers; /* promql/numeric.h */
 	struct file_set *files; /* promql/files/files.h; NULL: none came with the query */
-	struct naming *naming; /* tsdb/debuginfo/names/naming.h; NULL: addresses stay */
 	struct subquery_cache *subqueries; /* promql/subquery.h */
-	uint64_t samples_max, samples; /* read so far, over all steps */
 	struct query_plan *plan; /* promql/plan.h */
 	const struct reader *reader; /* promql/reader.h */
 	bool timed; /* the time of each expression goes into the plan */
-	struct workers *workers; /* promql/workers.h; NULL: none */
-	struct eval_fork *forks; /* one per thread; NULL: one thread does all */
-	int64_t rate_groups_ns; /* promql/engine/engine.h */
-	uint64_t parallel_samples; /* fewer are not split; 0: the default */
 	bool all_sample_labels; /* keep them even if the query does not name them */
 	bool rows_only; /* only the rows of tables are looked at */
 	bool with_tables; /* an answer of profiles has their tables too */

@@ -5,7 +5,6 @@
  */
 #include "promql/gather.h"
 
-#include "promql/eval.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -51,7 +50,7 @@ enum err_code gather_too_large(const struct gathering *g, struct err *err)
 
 	for (size_t i = 0; i < g->s->n && !fit; i++)
 		fit = g->s->v[i].fit;
-	return work_fault(&g->ev->work, g->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits%s" STR_FMT,
+	return work_fault(g->work, g->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits%s" STR_FMT,
 		fit ? " in " : "", STR_ARG(fit ? fit->unit : STR("")));
 }
 
@@ -65,7 +64,7 @@ static enum err_code gather_read_cells(struct gathering *g, const struct slot *s
 	while (accum_next(slot->sums.acc, &at, &c)) {
 		if (!gather_is_there(part->partition, &c))
 			return work_fault(
-				&g->ev->work, g->s->expr, err, ERR_CORRUPT, "a stack of the sum is not stored");
+				g->work, g->s->expr, err, ERR_CORRUPT, "a stack of the sum is not stored");
 		if (slot->deferred && !gather_keeps(g, slot, known, c.label_set))
 			continue;
 		if (!slot_convert(slot, c.value, &value) || (!g->wide && value != (int64_t)value))
@@ -85,13 +84,13 @@ static enum err_code gather_read_names(
 {
 	int64_t scale = slot->fit ? slot->fit->scale : 1;
 	struct function_sum *v;
-	enum err_code rc = function_sums_list(slot->sums.functions, g->ev->work.arena, &part->names,
+	enum err_code rc = function_sums_list(slot->sums.functions, g->work->arena, &part->names,
 		&part->names_n, &part->names_total, err);
 
 	if (rc || scale == 1 || part->names_n == 0)
 		return rc;
-	if (!(v = arena_alloc_raw(g->ev->work.arena, part->names_n, sizeof(*v))))
-		return work_nomem(&g->ev->work, err);
+	if (!(v = arena_alloc_raw(g->work->arena, part->names_n, sizeof(*v))))
+		return work_nomem(g->work, err);
 	for (size_t i = 0; i < part->names_n; i++) {
 		v[i] = part->names[i];
 		if (__builtin_mul_overflow(v[i].flat, scale, &v[i].flat) ||
@@ -117,13 +116,13 @@ static enum err_code gather_read_slot(
 	if ((rc = accum_seal(slot->sums.acc, err)))
 		return rc;
 	n = accum_cells_n(slot->sums.acc);
-	part->cells = arena_alloc_raw(g->ev->work.arena, n + 1, sizeof(*part->cells));
+	part->cells = arena_alloc_raw(g->work->arena, n + 1, sizeof(*part->cells));
 	if (g->wide)
-		part->wide = arena_alloc_raw(g->ev->work.arena, n + 1, sizeof(*part->wide));
+		part->wide = arena_alloc_raw(g->work->arena, n + 1, sizeof(*part->wide));
 	if (slot->deferred)
-		known.v = arena_array(g->ev->work.arena, char, sym_label_sets_n(part->partition));
+		known.v = arena_array(g->work->arena, char, sym_label_sets_n(part->partition));
 	if (!part->cells || (g->wide && !part->wide) || (slot->deferred && !known.v))
-		return work_nomem(&g->ev->work, err);
+		return work_nomem(g->work, err);
 	while (part->headers_plain < part->headers_n &&
 		!sym_header(part->partition, part->headers[part->headers_plain])->drop_frames)
 		part->headers_plain++;
@@ -169,18 +168,17 @@ static enum err_code gather_join_part(
 		return ERR_OK;
 	}
 	pair = (struct value){ .type = VALUE_PROFILES, .n = 2 };
-	pair.profiles = arena_array(g->ev->work.arena, struct profile_value, 2);
+	pair.profiles = arena_array(g->work->arena, struct profile_value, 2);
 	if (!pair.profiles)
-		return work_nomem(&g->ev->work, err);
+		return work_nomem(g->work, err);
 	for (size_t i = 0; i < 2; i++) {
 		pair.profiles[i].divisor = g->wide;
 		pair.profiles[i].parts_n = 1;
-		if (!(pair.profiles[i].parts = arena_new(g->ev->work.arena, struct part)))
-			return work_nomem(&g->ev->work, err);
+		if (!(pair.profiles[i].parts = arena_new(g->work->arena, struct part)))
+			return work_nomem(g->work, err);
 		pair.profiles[i].parts[0] = i ? *add : *into;
 	}
-	if ((rc = profiles_merge(
-			 &g->ev->work, &pair, GROUPING_NONE, (struct name_list){ 0 }, &pair, err)))
+	if ((rc = profiles_merge(g->work, &pair, GROUPING_NONE, (struct name_list){ 0 }, &pair, err)))
 		return rc;
 	*into = pair.profiles[0].parts[0];
 	return ERR_OK;
@@ -200,7 +198,7 @@ static enum err_code gather_read_fractions(
 	struct gathering *g, struct profile_value *p, struct err *err)
 {
 	struct part *parts = calloc(g->of_n + 1, sizeof(*parts));
-	enum err_code rc = parts ? ERR_OK : work_nomem(&g->ev->work, err);
+	enum err_code rc = parts ? ERR_OK : work_nomem(g->work, err);
 
 	for (size_t i = 0; i < g->of_n && !rc; i++)
 		if (slot_is_read(&g->of[i]))
@@ -232,9 +230,9 @@ static enum err_code gather_read_group(
 	__int128 total;
 
 	*p = (struct profile_value){ .metric = c->metric, .type = chosen_type(c) };
-	p->parts = arena_array(g->ev->work.arena, struct part, g->of_n);
+	p->parts = arena_array(g->work->arena, struct part, g->of_n);
 	if (!p->parts)
-		return work_nomem(&g->ev->work, err);
+		return work_nomem(g->work, err);
 	for (size_t i = 0; i < g->of_n; i++)
 		if (g->of[i].sums.stats.rows)
 			gather_add_stats(p, &g->of[i]);
@@ -278,7 +276,7 @@ static enum err_code gather_note_signs(
 		g->cancels = gather_may_cancel(g, slot);
 	}
 	g->negative |= negative;
-	return profile_join_signs(&g->ev->work, p, err);
+	return profile_join_signs(g->work, p, err);
 }
 
 /* If types of one group differ, the fields that they share stay. */
@@ -339,7 +337,7 @@ static enum err_code gather_finish_group(
 	for (size_t i = 1; i < n; i++)
 		gather_join_type(&p->type, chosen_type(&c[i]));
 	for (size_t i = 0; i < g->of_n && !rc; i++)
-		rc = cover_merge(&g->counted, &g->of[i].sums.stats.counted, g->ev->work.arena, err);
+		rc = cover_merge(&g->counted, &g->of[i].sums.stats.counted, g->work->arena, err);
 	out->n += kept;
 	return rc;
 }
@@ -420,7 +418,7 @@ static bool gather_drops_frames(const struct part *part)
  * of magnitudes.
  */
 static enum err_code gather_names_hold(
-	struct eval *ev, const struct value *v, bool *hold, struct err *err)
+	struct supply *supply, const struct value *v, bool *hold, struct err *err)
 {
 	bool any = false, drops = false, named;
 	enum err_code rc;
@@ -440,18 +438,19 @@ static enum err_code gather_names_hold(
 					return ERR_OK;
 			if (gather_has_nameless(part))
 				return ERR_OK;
-			if ((rc = gather_names_may_differ(ev, part, &named, err)) || named)
+			if ((rc = gather_names_may_differ(supply, part, &named, err)) || named)
 				return rc;
 		}
 	*hold = !any || !drops;
 	return ERR_OK;
 }
 
-static enum err_code gather_sum_groups(struct eval *ev, const struct selection *s, bool *cancels,
-	bool *negative, struct value *out, struct err *err)
+static enum err_code gather_sum_groups(struct work *work, struct supply *supply,
+	const struct selection *s, bool *cancels, bool *negative, struct value *out, struct err *err)
 {
 	struct gathering x = {
-		.ev = ev,
+		.work = work,
+		.supply = supply,
 		.s = s,
 		.weighted = !s->v[0].type.delta && !s->window.latest && s->v[0].at_ns == 0,
 		.fraction = fraction_has_factor(s->over, &s->v[0].type),
@@ -461,9 +460,9 @@ static enum err_code gather_sum_groups(struct eval *ev, const struct selection *
 	size_t at = 0;
 
 	x.wide = x.weighted || x.fraction;
-	out->profiles = arena_array(ev->work.arena, struct profile_value, s->groups_n);
+	out->profiles = arena_array(work->arena, struct profile_value, s->groups_n);
 	if (!out->profiles)
-		return work_nomem(&ev->work, err);
+		return work_nomem(work, err);
 	while (at < s->n)
 		if ((rc = gather_sum_batch(&x, &at, out, err)))
 			return rc;
@@ -482,17 +481,17 @@ static enum err_code gather_sum_groups(struct eval *ev, const struct selection *
 		else if (x.weighted)
 			p->divisor = counted_ns > 0 ? counted_ns : 1;
 		else if (p->wide_total != p->value_total)
-			return work_fault(&ev->work, s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+			return work_fault(work, s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
 	}
 	return ERR_OK;
 }
 
-static enum err_code gather_split_by_labels(struct eval *ev, struct selection *s, struct err *err)
+static enum err_code gather_split_by_labels(struct work *work, struct selection *s, struct err *err)
 {
-	struct chosen *v = arena_alloc_raw(ev->work.arena, s->n, sizeof(*v));
+	struct chosen *v = arena_alloc_raw(work->arena, s->n, sizeof(*v));
 
 	if (!v)
-		return work_nomem(&ev->work, err);
+		return work_nomem(work, err);
 	for (size_t i = 0; i < s->n; i++) {
 		v[i] = s->v[i];
 		v[i].by_labels = !v[i].none && sym_label_sets_n(v[i].series->partition) > 1;
@@ -505,28 +504,28 @@ static enum err_code gather_split_by_labels(struct eval *ev, struct selection *s
  * Reads again if the short way does not hold: by stacks instead of names. If costs have both signs
  * it also reads by labels of samples, since percentages refer to what did not cancel out.
  */
-enum err_code gather_selection(
-	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
+enum err_code gather_selection(struct work *work, struct supply *supply, const struct selection *s,
+	struct value *out, struct err *err)
 {
 	struct selection again = *s;
-	uint64_t samples = ev->samples;
+	uint64_t samples = supply->samples;
 	bool cancels, negative, hold = true;
-	enum err_code rc = gather_sum_groups(ev, &again, &cancels, &negative, out, err);
+	enum err_code rc = gather_sum_groups(work, supply, &again, &cancels, &negative, out, err);
 
 	assert(s->n > 0 && s->groups_n > 0);
 	assert(s->window.min_ns <= s->window.max_ns);
 	if (!rc && again.by_name && !negative)
-		rc = gather_names_hold(ev, out, &hold, err);
+		rc = gather_names_hold(supply, out, &hold, err);
 	if (!rc && again.by_name && (negative || !hold)) {
-		ev->samples = samples;
+		supply->samples = samples;
 		again.by_name = false;
 		out->n = 0;
-		rc = gather_sum_groups(ev, &again, &cancels, &negative, out, err);
+		rc = gather_sum_groups(work, supply, &again, &cancels, &negative, out, err);
 	}
-	if (!rc && cancels && !(rc = gather_split_by_labels(ev, &again, err))) {
-		ev->samples = samples;
+	if (!rc && cancels && !(rc = gather_split_by_labels(work, &again, err))) {
+		supply->samples = samples;
 		out->n = 0;
-		rc = gather_sum_groups(ev, &again, &cancels, &negative, out, err);
+		rc = gather_sum_groups(work, supply, &again, &cancels, &negative, out, err);
 	}
-	return rc ? rc : gather_names(ev, out, err);
+	return rc ? rc : gather_names(work, supply, out, err);
 }

@@ -13,6 +13,7 @@
 #define PROMQL_GATHER_H
 
 #include "promql/choose.h"
+#include "promql/supply.h"
 
 /* The database adds to these. */
 struct sums {
@@ -38,7 +39,8 @@ struct slot {
 };
 
 struct gathering {
-	struct eval *ev;
+	struct work *work;
+	struct supply *supply;
 	const struct selection *s;
 	struct slot *slots; /* of the groups in work */
 	size_t slots_n, slots_cap;
@@ -77,8 +79,8 @@ static inline enum sum_pick gather_pick(const struct gathering *g, int64_t at_ns
 /* ---- gather.c ---- */
 
 /* Reads and adds up a selection: one element per group. */
-MUST_CHECK enum err_code gather_selection(
-	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
+MUST_CHECK enum err_code gather_selection(struct work *work, struct supply *supply,
+	const struct selection *s, struct value *out, struct err *err);
 
 /* ERR_LIMIT: a cost passes 64 bits. */
 enum err_code gather_too_large(const struct gathering *g, struct err *err);
@@ -86,14 +88,15 @@ enum err_code gather_too_large(const struct gathering *g, struct err *err);
 /* ---- gather_slots.c ---- */
 
 /* Adds what reading the selection once costs. */
-MUST_CHECK enum err_code estimate_selection(
-	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err);
+MUST_CHECK enum err_code estimate_selection(struct work *work, struct supply *supply,
+	const struct selection *s, struct sum_estimate *out, struct err *err);
 
 /* Samples from which on help is worth asking for: half a millisecond. */
 #define GATHER_WORTH_DEFAULT 200000u
 
-/* Helping threads have ended. failed: forget what they read, and their warnings. */
-void forks_end(struct eval *ev, bool failed);
+/* Helping threads have ended; the arena gets what they read. failed: forget what they read, and
+ * their warnings. */
+void forks_end(struct supply *supply, struct arena *arena, bool failed);
 
 /* The next slots are of another group. */
 static inline void slots_next_group(struct gathering *g)
@@ -114,7 +117,7 @@ size_t slots_wanted(const struct gathering *g);
  * The least memory that a group of one series takes, summed among so many samples. The series, what
  * was chosen of it, and what is made of the profile afterwards take more.
  */
-uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells);
+uint64_t gather_group_bytes(const struct supply *supply, uint64_t samples, bool cells);
 MUST_CHECK enum err_code slots_sum(struct gathering *g, struct err *err);
 void slots_close(struct gathering *g);
 
@@ -128,10 +131,11 @@ MUST_CHECK enum err_code siblings_total(struct gathering *g, __int128 *total, st
 /* ---- gather_names.c ---- */
 
 /* Gives addresses names; parts keep their cells. The answer's infos say what has no name. */
-MUST_CHECK enum err_code gather_names(struct eval *ev, struct value *v, struct err *err);
+MUST_CHECK enum err_code gather_names(
+	struct work *work, struct supply *supply, struct value *v, struct err *err);
 /* Sums by name are not what stacks would give: addresses among them have names now. */
 MUST_CHECK enum err_code gather_names_may_differ(
-	struct eval *ev, const struct part *part, bool *yes, struct err *err);
+	struct supply *supply, const struct part *part, bool *yes, struct err *err);
 
 /* ---- gather_factors.c ---- */
 

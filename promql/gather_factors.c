@@ -6,7 +6,6 @@
  * Sums are much less to read, but the factors must be known before. The totals of a series tell its
  * factor, and cost only the heads of its records.
  */
-#include "promql/eval.h"
 #include "promql/gather.h"
 
 #include "base/clock.h"
@@ -79,7 +78,7 @@ static uint64_t gather_factors_hash_of(const struct slot *slot)
 bool factors_come_first(const struct gathering *g, const struct chosen *c, size_t n)
 {
 	const struct time_window *w = &g->s->window;
-	int64_t least = g->ev->rate_groups_ns ? g->ev->rate_groups_ns : GROUPS_DEFAULT_NS;
+	int64_t least = g->supply->rate_groups_ns ? g->supply->rate_groups_ns : GROUPS_DEFAULT_NS;
 
 	return g->fraction && !g->s->totals_only && w->max_ns - w->min_ns >= least && n > 1 &&
 		!choose_is_same_series(c[0].series, &c[0].type, c[n - 1].series, &c[n - 1].type);
@@ -90,12 +89,12 @@ static enum err_code gather_factors_read_totals(
 {
 	int64_t min_ns = c->min_ns ? c->min_ns : g->s->window.min_ns;
 	struct sum_stats stats = { 0 };
-	enum err_code rc = work_check(&g->ev->work, err);
+	enum err_code rc = work_check(g->work, err);
 
 	if (rc)
 		return rc;
-	rc = db_sum(g->ev->querier, &c->series, 1, &c->type, min_ns, g->s->window.max_ns,
-		gather_pick(g, 0), NULL, g->ev->work.arena, &stats, err);
+	rc = db_sum(g->supply->querier, &c->series, 1, &c->type, min_ns, g->s->window.max_ns,
+		gather_pick(g, 0), NULL, g->work->arena, &stats, err);
 	gather_factors_add_stats(all, &stats);
 	return rc;
 }
@@ -173,7 +172,7 @@ enum err_code factors_join(struct gathering *g, struct err *err)
 		if ((at = map_find(&map, hash, slot_eq, g, slot)) != MAP_NONE)
 			rc = slots_merge(g, &g->of[at], slot, err);
 		else if (!map_add(&map, hash, (uint32_t)i))
-			rc = work_nomem(&g->ev->work, err);
+			rc = work_nomem(g->work, err);
 	}
 	map_release(&map);
 	return rc;

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "base/map.h"
-#include "promql/eval.h"
 #include "promql/gather.h"
 #include "tsdb/debuginfo/names/naming.h"
 
@@ -26,15 +25,16 @@ static double gather_names_cost_of(const struct part *part, size_t i)
 	return fabs(part->wide ? (double)part->wide[i] : (double)part->cells[i].value);
 }
 
-static enum err_code gather_names_add_bare(struct eval *ev, const struct part *part,
-	const struct naming_bare *bare, struct bare_costs *costs, struct err *err)
+static enum err_code gather_names_add_bare(struct work *work, struct supply *supply,
+	const struct part *part, const struct naming_bare *bare, struct bare_costs *costs,
+	struct err *err)
 {
-	size_t n = naming_binaries_n(ev->naming);
+	size_t n = naming_binaries_n(supply->naming);
 	struct bare_cost *grown;
 
 	if (n > costs->n) {
-		if (!(grown = arena_array(ev->work.arena, struct bare_cost, n)))
-			return work_nomem(&ev->work, err);
+		if (!(grown = arena_array(work->arena, struct bare_cost, n)))
+			return work_nomem(work, err);
 		if (costs->n)
 			memcpy(grown, costs->of, costs->n * sizeof(*grown));
 		costs->of = grown;
@@ -65,10 +65,10 @@ static double bare_costs_in(const struct bare_costs *c, size_t i, bool leaf)
 
 /* Of two that cost the same the one whose name is behind the other's. */
 static bool gather_names_is_less(
-	const struct eval *ev, const struct bare_costs *c, size_t i, size_t than, bool leaf)
+	const struct supply *supply, const struct bare_costs *c, size_t i, size_t than, bool leaf)
 {
-	const struct naming_binary *x = naming_binary(ev->naming, i),
-							   *y = naming_binary(ev->naming, than);
+	const struct naming_binary *x = naming_binary(supply->naming, i),
+							   *y = naming_binary(supply->naming, than);
 	double a = bare_costs_in(c, i, leaf), b = bare_costs_in(c, than, leaf);
 	int order;
 
@@ -79,27 +79,28 @@ static bool gather_names_is_less(
 
 static bool gather_names_binary_eq(const void *ctx, const void *key, uint32_t id)
 {
-	const struct naming_binary *a = key, *b = naming_binary(((const struct eval *)ctx)->naming, id);
+	const struct naming_binary *a = key,
+							   *b = naming_binary(((const struct supply *)ctx)->naming, id);
 
 	return str_eq(a->path, b->path) && str_eq(a->build_id, b->build_id);
 }
 
 /* A binary that several partitions have becomes one. */
 static enum err_code gather_names_join_binaries(
-	struct eval *ev, struct bare_costs *c, struct err *err)
+	struct work *work, struct supply *supply, struct bare_costs *c, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct map map;
 
 	map_init(&map);
 	for (uint32_t i = 0; i < c->n && !rc; i++) {
-		const struct naming_binary *b = naming_binary(ev->naming, i);
+		const struct naming_binary *b = naming_binary(supply->naming, i);
 		uint64_t hash = hash_bytes(
 			b->path.ptr, b->path.len, hash_bytes(b->build_id.ptr, b->build_id.len, 0));
-		uint32_t at = map_find(&map, hash, gather_names_binary_eq, ev, b);
+		uint32_t at = map_find(&map, hash, gather_names_binary_eq, supply, b);
 
 		if (at == MAP_NONE) {
-			rc = map_add(&map, hash, i) ? ERR_OK : work_nomem(&ev->work, err);
+			rc = map_add(&map, hash, i) ? ERR_OK : work_nomem(work, err);
 			continue;
 		}
 		c->of[at].leaf += c->of[i].leaf;
@@ -112,7 +113,7 @@ static enum err_code gather_names_join_binaries(
 
 /* The binaries with the largest costs, as far as the info goes. */
 static void gather_names_print_binaries(
-	struct eval *ev, const struct bare_costs *c, bool leaf, size_t any, struct buf *text)
+	struct supply *supply, const struct bare_costs *c, bool leaf, size_t any, struct buf *text)
 {
 	size_t told = 0, last = c->n;
 
@@ -121,13 +122,13 @@ static void gather_names_print_binaries(
 
 		for (size_t i = 0; i < c->n; i++)
 			if (bare_costs_in(c, i, leaf) > 0 &&
-				(last == c->n || gather_names_is_less(ev, c, i, last, leaf)) &&
-				(best == c->n || gather_names_is_less(ev, c, best, i, leaf)))
+				(last == c->n || gather_names_is_less(supply, c, i, last, leaf)) &&
+				(best == c->n || gather_names_is_less(supply, c, best, i, leaf)))
 				best = i;
 		last = best;
 		buf_printf(
 			text, "%s %.3g%% in ", told++ ? "," : "", 100 * bare_costs_in(c, best, leaf) / c->all);
-		gather_names_print_binary(text, naming_binary(ev->naming, best));
+		gather_names_print_binary(text, naming_binary(supply->naming, best));
 	}
 	if (told < any)
 		buf_printf(text, ", and %zu more", any - told);
@@ -145,8 +146,8 @@ static double gather_names_cost_of_all(const struct value *v)
 }
 
 /* If all innermost frames have names, the info is about their callers. */
-static enum err_code gather_names_tell_shares(
-	struct eval *ev, const struct value *v, struct bare_costs *c, struct err *err)
+static enum err_code gather_names_tell_shares(struct work *work, struct supply *supply,
+	const struct value *v, struct bare_costs *c, struct err *err)
 {
 	struct buf text = { 0 };
 	double sum[2] = { 0 };
@@ -154,7 +155,7 @@ static enum err_code gather_names_tell_shares(
 	bool leaf;
 	enum err_code rc;
 
-	if ((rc = gather_names_join_binaries(ev, c, err)))
+	if ((rc = gather_names_join_binaries(work, supply, c, err)))
 		return rc;
 	for (size_t i = 0; i < c->n; i++)
 		for (int k = 0; k < 2; k++) {
@@ -167,22 +168,23 @@ static enum err_code gather_names_tell_shares(
 	leaf = any[1] > 0;
 	buf_printf(&text, "%.3g%% of the cost %s without names:", 100 * sum[leaf] / c->all,
 		leaf ? "is in addresses" : "is called from addresses");
-	gather_names_print_binaries(ev, c, leaf, any[leaf], &text);
-	rc = buf_failed(&text) ? work_nomem(&ev->work, err) :
-							 work_info(&ev->work, err, STR_FMT, STR_ARG(buf_str(&text)));
+	gather_names_print_binaries(supply, c, leaf, any[leaf], &text);
+	rc = buf_failed(&text) ? work_nomem(work, err) :
+							 work_info(work, err, STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }
 
-static enum err_code gather_names_tell_paths(struct eval *ev, struct err *err)
+static enum err_code gather_names_tell_paths(
+	struct work *work, struct supply *supply, struct err *err)
 {
 	enum err_code rc;
 
-	for (size_t i = 0; i < naming_binaries_n(ev->naming); i++) {
-		const struct naming_binary *b = naming_binary(ev->naming, i);
+	for (size_t i = 0; i < naming_binaries_n(supply->naming); i++) {
+		const struct naming_binary *b = naming_binary(supply->naming, i);
 
 		if (b->known && b->by_path &&
-			(rc = work_info(&ev->work, err,
+			(rc = work_info(work, err,
 				 "names of " STR_FMT
 				 " are from the only file with this name: the profiles have no build id",
 				 STR_ARG(b->path))))
@@ -191,46 +193,47 @@ static enum err_code gather_names_tell_paths(struct eval *ev, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
+enum err_code gather_names(
+	struct work *work, struct supply *supply, struct value *v, struct err *err)
 {
 	struct bare_costs costs = { 0 };
 	bool no_shares = false; /* costs by name alone, or one step of many */
 	const struct naming_bare *bare;
 	enum err_code rc;
 
-	for (size_t i = 0; ev->naming && i < v->n; i++)
+	for (size_t i = 0; supply->naming && i < v->n; i++)
 		for (size_t k = 0; k < v->profiles[i].parts_n; k++) {
 			struct part *part = &v->profiles[i].parts[k];
 			struct naming_stacks stacks = { part->n ? &part->cells[0].stack : NULL,
 				sizeof(*part->cells), part->n };
 
-			if ((rc = naming_partition(ev->naming, ev->work.arena, part->partition, &stacks,
+			if ((rc = naming_partition(supply->naming, work->arena, part->partition, &stacks,
 					 &part->partition, &bare, err)))
 				return rc;
-			if (bare && ev->work.steps)
+			if (bare && work->steps)
 				no_shares = true;
-			else if (bare && (rc = gather_names_add_bare(ev, part, bare, &costs, err)))
+			else if (bare && (rc = gather_names_add_bare(work, supply, part, bare, &costs, err)))
 				return rc;
 			for (size_t c = 0; c < part->names_n && !no_shares; c++)
 				no_shares = part->names[c].unnamed;
 		}
-	if (!ev->naming)
+	if (!supply->naming)
 		return ERR_OK;
-	if ((rc = gather_names_tell_paths(ev, err)))
+	if ((rc = gather_names_tell_paths(work, supply, err)))
 		return rc;
 	if (no_shares)
-		return work_info(&ev->work, err, "some of the cost is in addresses without names");
-	return gather_names_tell_shares(ev, v, &costs, err);
+		return work_info(work, err, "some of the cost is in addresses without names");
+	return gather_names_tell_shares(work, supply, v, &costs, err);
 }
 
 enum err_code gather_names_may_differ(
-	struct eval *ev, const struct part *part, bool *yes, struct err *err)
+	struct supply *supply, const struct part *part, bool *yes, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	*yes = false;
-	for (size_t i = 0; ev->naming && i < part->names_n && !rc && !*yes; i++)
+	for (size_t i = 0; supply->naming && i < part->names_n && !rc && !*yes; i++)
 		if (part->names[i].unnamed)
-			rc = naming_knows(ev->naming, part->partition, part->names[i].name, yes, err);
+			rc = naming_knows(supply->naming, part->partition, part->names[i].name, yes, err);
 	return rc;
 }

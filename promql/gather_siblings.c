@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "promql/eval.h"
 #include "promql/gather.h"
 
 /* next[i]: the next sibling of slot i, + 1; 0: it is the last. */
@@ -48,7 +47,7 @@ static enum err_code siblings_find(struct gathering *g, struct siblings *out, st
 	out->next = calloc(g->of_n + 1, sizeof(*out->next));
 	out->is_later = calloc(g->of_n + 1, sizeof(*out->is_later));
 	if (!last || !out->next || !out->is_later)
-		rc = work_nomem(&g->ev->work, err);
+		rc = work_nomem(g->work, err);
 	map_init(&map);
 	for (uint32_t i = 0; i < g->of_n && !rc; i++) {
 		const struct slot *slot = &g->of[i];
@@ -60,7 +59,7 @@ static enum err_code siblings_find(struct gathering *g, struct siblings *out, st
 			MAP_NONE) {
 			last[i] = i;
 			rc = map_add(&map, gather_siblings_hash_of(slot), i) ? ERR_OK :
-																   work_nomem(&g->ev->work, err);
+																   work_nomem(g->work, err);
 			continue;
 		}
 		out->next[last[first]] = i + 1;
@@ -82,12 +81,12 @@ static enum err_code siblings_join_cells(struct gathering *g, const struct sibli
 		p.parts_n++;
 	if (p.parts_n < 2)
 		return ERR_OK;
-	if (!(p.parts = arena_array(g->ev->work.arena, struct part, p.parts_n)))
-		return work_nomem(&g->ev->work, err);
+	if (!(p.parts = arena_array(g->work->arena, struct part, p.parts_n)))
+		return work_nomem(g->work, err);
 	p.parts_n = 0;
 	for (uint32_t i = first + 1; i; i = siblings->next[i - 1])
 		p.parts[p.parts_n++] = parts[i - 1];
-	return profile_join_epochs(&g->ev->work, &p, err);
+	return profile_join_epochs(g->work, &p, err);
 }
 
 enum err_code siblings_widen(struct gathering *g, struct part *parts, struct err *err)

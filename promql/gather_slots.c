@@ -1,5 +1,4 @@
 /* Slots: rows that are read from the database together. Slots are read side by side. */
-#include "promql/eval.h"
 #include "promql/gather.h"
 
 #include <assert.h>
@@ -16,8 +15,8 @@ static enum err_code gather_slots_grow(
 	void **at = array, *grown;
 	size_t n = *cap ? *cap * 2 : SLOT_SERIES_MIN;
 
-	if (!(grown = arena_calloc(g->ev->work.arena, n, item)))
-		return work_nomem(&g->ev->work, err);
+	if (!(grown = arena_calloc(g->work->arena, n, item)))
+		return work_nomem(g->work, err);
 	if (*cap)
 		memcpy(grown, *at, *cap * item);
 	*at = grown;
@@ -103,8 +102,8 @@ enum err_code slots_add(
 
 static void gather_slots_close_sums(struct gathering *g, struct sums *s)
 {
-	if (g->ev->work.budget)
-		budget_give(g->ev->work.budget, s->charged);
+	if (g->work->budget)
+		budget_give(g->work->budget, s->charged);
 	accum_close(s->acc);
 	function_sums_close(s->functions);
 	*s = (struct sums){ 0 };
@@ -137,7 +136,7 @@ static void gather_slots_window_of(
 /* Memory of sums counts as the query's. */
 static enum err_code gather_slots_charge(struct gathering *g, struct sums *s, struct err *err)
 {
-	struct budget *b = g->ev->work.budget;
+	struct budget *b = g->work->budget;
 	size_t bytes = (s->acc ? accum_bytes(s->acc) : 0) +
 		(s->functions ? function_sums_bytes(s->functions) : 0);
 
@@ -184,7 +183,7 @@ static enum err_code gather_slots_sum_window(struct gathering *g, const struct s
 	int64_t min_ns, int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out,
 	struct err *err)
 {
-	enum err_code rc = work_check(&g->ev->work, err);
+	enum err_code rc = work_check(g->work, err);
 
 	if (rc || (rc = gather_slots_open_sums(g, slot, out, err)))
 		return rc;
@@ -200,14 +199,14 @@ static enum err_code gather_slots_sum_window(struct gathering *g, const struct s
 static enum err_code gather_slots_count(
 	struct gathering *g, const struct slot *slot, struct err *err)
 {
-	struct eval *ev = g->ev;
+	struct supply *supply = g->supply;
 
-	ev->samples += slot->sums.stats.read;
-	if (ev->samples <= ev->samples_max)
+	supply->samples += slot->sums.stats.read;
+	if (supply->samples <= supply->samples_max)
 		return ERR_OK;
-	return work_fault(&ev->work, g->s->expr, err, ERR_LIMIT,
+	return work_fault(g->work, g->s->expr, err, ERR_LIMIT,
 		"the query reads more than %llu samples (--query.max-samples)",
-		(unsigned long long)ev->samples_max);
+		(unsigned long long)supply->samples_max);
 }
 
 /* ---- many slots ---- */
@@ -234,7 +233,7 @@ static enum err_code gather_slots_sum_bundle(struct gathering *g, struct gather_
 	size_t n, struct db_querier *q, struct arena *a, struct err *err)
 {
 	struct db_sum_of of[BUNDLE_MAX];
-	enum err_code rc = work_check(&g->ev->work, err);
+	enum err_code rc = work_check(g->work, err);
 
 	assert(n <= BUNDLE_MAX);
 	for (size_t i = 0; i < n && !rc; i++) {
@@ -261,10 +260,10 @@ static enum err_code gather_slots_sum_some(struct gathering *g, size_t *at, stru
 		v[i].slot = &g->slots[*at + i];
 		gather_slots_window_of(g, v[i].slot, &v[i].min_ns, &v[i].max_ns);
 	}
-	if (gather_slots_sum_bundle(g, v, n, g->ev->querier, g->ev->work.arena, NULL)) {
+	if (gather_slots_sum_bundle(g, v, n, g->supply->querier, g->work->arena, NULL)) {
 		for (size_t i = 0; i < n; i++)
 			gather_slots_close_sums(g, &v[i].sums);
-		return work_check(&g->ev->work, err);
+		return work_check(g->work, err);
 	}
 	for (size_t i = 0; i < n; i++)
 		g->slots[*at + i].sums = v[i].sums;
@@ -287,8 +286,8 @@ static enum err_code gather_slots_sum_one_by_one(struct gathering *g, struct err
 	}
 	for (size_t i = at; i < g->slots_n && !rc; i++) {
 		gather_slots_window_of(g, &g->slots[i], &min_ns, &max_ns);
-		rc = gather_slots_sum_window(g, &g->slots[i], min_ns, max_ns, g->ev->querier,
-			g->ev->work.arena, &g->slots[i].sums, err);
+		rc = gather_slots_sum_window(g, &g->slots[i], min_ns, max_ns, g->supply->querier,
+			g->work->arena, &g->slots[i].sums, err);
 		if (!rc)
 			rc = gather_slots_count(g, &g->slots[i], err);
 	}
@@ -307,12 +306,12 @@ struct gather_slots_running {
 static enum err_code gather_slots_sum_pieces_of(
 	struct gather_slots_running *r, unsigned thread, struct gather_slots_piece *p, size_t pieces_n)
 {
-	struct eval *ev = r->x->ev;
-	struct eval_fork *f = &ev->forks[thread];
+	struct supply *supply = r->x->supply;
+	struct supply_fork *f = &supply->forks[thread];
 	enum err_code rc;
 	size_t n;
 
-	if (!f->querier && (rc = db_querier_fork(ev->querier, &f->querier, NULL)))
+	if (!f->querier && (rc = db_querier_fork(supply->querier, &f->querier, NULL)))
 		return rc;
 	rc = r->bundle > 1 ? gather_slots_sum_bundle(r->x, p, pieces_n, f->querier, &f->arena, NULL) :
 						 gather_slots_sum_window(r->x, p->slot, p->min_ns, p->max_ns, f->querier,
@@ -342,7 +341,7 @@ static enum err_code gather_slots_merge_sums(
 	if (!rc && to->functions)
 		rc = function_sums_merge(to->functions, from->functions, err);
 	if (!rc)
-		rc = sum_stats_merge(&to->stats, &from->stats, g->ev->work.arena, err);
+		rc = sum_stats_merge(&to->stats, &from->stats, g->work->arena, err);
 	gather_slots_close_sums(g, from);
 	return rc ? rc : gather_slots_charge(g, to, err);
 }
@@ -373,16 +372,16 @@ static enum err_code gather_slots_cut_pieces(
 	const struct time_window *w = &g->s->window;
 	enum sum_pick pick = gather_pick(g, g->slots[0].at_ns);
 	bool levels = pick == SUM_WINDOW && !g->slots[0].type->delta;
-	size_t each = pick == SUM_LAST ? 1 : 2 * workers_threads(g->ev->workers) / g->slots_n, n;
+	size_t each = pick == SUM_LAST ? 1 : 2 * workers_threads(g->supply->workers) / g->slots_n, n;
 	int64_t cuts[PIECES_MAX], from, end;
 
-	n = db_querier_cuts(g->ev->querier, w->min_ns, w->max_ns, levels, cuts, PIECES_MAX);
+	n = db_querier_cuts(g->supply->querier, w->min_ns, w->max_ns, levels, cuts, PIECES_MAX);
 	if (each > n + 1)
 		each = n + 1;
 	if (each < 1)
 		each = 1;
-	if (!(r->v = arena_array(g->ev->work.arena, struct gather_slots_piece, each * g->slots_n)))
-		return work_nomem(&g->ev->work, err);
+	if (!(r->v = arena_array(g->work->arena, struct gather_slots_piece, each * g->slots_n)))
+		return work_nomem(g->work, err);
 	for (size_t i = 0; i < g->slots_n; i++) {
 		gather_slots_window_of(g, &g->slots[i], &from, &end);
 		for (size_t k = 0; k < each; k++) {
@@ -399,18 +398,18 @@ static enum err_code gather_slots_cut_pieces(
 	return ERR_OK;
 }
 
-void forks_end(struct eval *ev, bool failed)
+void forks_end(struct supply *supply, struct arena *arena, bool failed)
 {
-	for (unsigned i = 0; i < workers_threads(ev->workers); i++) {
-		struct eval_fork *f = &ev->forks[i];
+	for (unsigned i = 0; i < workers_threads(supply->workers); i++) {
+		struct supply_fork *f = &supply->forks[i];
 
-		assert(ev->forks);
+		assert(supply->forks);
 		if (!failed)
-			arena_adopt(ev->work.arena, &f->arena);
+			arena_adopt(arena, &f->arena);
 		arena_release(&f->arena);
 		if (!failed || !f->querier)
 			continue;
-		db_querier_join(ev->querier, f->querier);
+		db_querier_join(supply->querier, f->querier);
 		db_querier_close(f->querier); /* its warnings go too: the second attempt repeats them */
 		f->querier = NULL;
 	}
@@ -423,19 +422,19 @@ static enum err_code gather_slots_sum_side_by_side(struct gathering *g, bool *do
 	enum err_code rc;
 	size_t each;
 
-	assert(g->slots_n > 0 && g->ev->forks);
+	assert(g->slots_n > 0 && g->supply->forks);
 	*done = false;
 	atomic_init(&r.failed, false);
 	if ((rc = gather_slots_cut_pieces(g, &r, err)))
 		return rc;
 	each = r.n / g->slots_n;
 	r.bundle = each == 1 && gather_slots_are_amounts(g) ?
-		r.n / (2 * (size_t)workers_threads(g->ev->workers)) :
+		r.n / (2 * (size_t)workers_threads(g->supply->workers)) :
 		1;
 	r.bundle = r.bundle > BUNDLE_MAX ? BUNDLE_MAX : r.bundle ? r.bundle : 1;
-	workers_run(g->ev->workers, (r.n + r.bundle - 1) / r.bundle, gather_slots_sum_pieces, &r);
+	workers_run(g->supply->workers, (r.n + r.bundle - 1) / r.bundle, gather_slots_sum_pieces, &r);
 	*done = !atomic_load(&r.failed);
-	forks_end(g->ev, !*done);
+	forks_end(g->supply, g->work->arena, !*done);
 	for (size_t i = 0; i < g->slots_n && *done && !rc; i++) {
 		rc = gather_slots_put_together(g, &g->slots[i], &r.v[i * each], each, err);
 		if (rc == ERR_LIMIT) { /* perhaps of a part alone */
@@ -452,29 +451,29 @@ static enum err_code gather_slots_sum_side_by_side(struct gathering *g, bool *do
 	return rc;
 }
 
-static bool gather_slots_is_worth(const struct eval *ev, uint64_t samples)
+static bool gather_slots_is_worth(const struct supply *supply, uint64_t samples)
 {
-	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
+	uint64_t worth = supply->parallel_samples ? supply->parallel_samples : GATHER_WORTH_DEFAULT;
 
-	return ev->forks && workers_threads(ev->workers) > 1 && samples >= worth;
+	return supply->forks && workers_threads(supply->workers) > 1 && samples >= worth;
 }
 
 static bool gather_slots_is_worth_it(const struct gathering *g)
 {
-	return gather_slots_is_worth(g->ev, g->s->cost);
+	return gather_slots_is_worth(g->supply, g->s->cost);
 }
 
-static size_t gather_slots_wanted_by(const struct eval *ev)
+static size_t gather_slots_wanted_by(const struct supply *supply)
 {
-	return 4 * (size_t)workers_threads(ev->workers);
+	return 4 * (size_t)workers_threads(supply->workers);
 }
 
 size_t slots_wanted(const struct gathering *g)
 {
-	return gather_slots_is_worth_it(g) ? gather_slots_wanted_by(g->ev) : 1;
+	return gather_slots_is_worth_it(g) ? gather_slots_wanted_by(g->supply) : 1;
 }
 
-uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
+uint64_t gather_group_bytes(const struct supply *supply, uint64_t samples, bool cells)
 {
 	uint64_t bytes = sizeof(struct profile_value) + sizeof(struct part) +
 		SLOT_SERIES_MIN * sizeof(const struct db_series *);
@@ -482,15 +481,16 @@ uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 	if (cells)
 		bytes += 2 * sizeof(struct cell);
 	if (gather_slots_is_worth(
-			ev, samples)) /* headers are in the arena of a thread, a new one for each batch */
-		bytes += sizeof(struct gather_slots_piece) + ARENA_BLOCK_FIRST / gather_slots_wanted_by(ev);
+			supply, samples)) /* headers are in the arena of a thread, a new one for each batch */
+		bytes += sizeof(struct gather_slots_piece) +
+			ARENA_BLOCK_FIRST / gather_slots_wanted_by(supply);
 	return bytes;
 }
 
 /* Blocks in a bucket begin to read what all slots need. */
 static void gather_slots_tell_what_comes(struct gathering *g)
 {
-	struct db_querier *q = g->ev->querier;
+	struct db_querier *q = g->supply->querier;
 	int64_t min_ns, max_ns;
 
 	for (int part = SUM_NO_PART + 1; part < SUM_PARTS && db_querier_is_far(q); part++)
@@ -514,7 +514,7 @@ enum err_code slots_sum(struct gathering *g, struct err *err)
 	if (gather_slots_is_worth_it(g) && g->slots_n) {
 		if ((rc = gather_slots_sum_side_by_side(g, &done, err)) || done)
 			return rc;
-		if ((rc = work_check(&g->ev->work, err)))
+		if ((rc = work_check(g->work, err)))
 			return rc;
 	}
 	return gather_slots_sum_one_by_one(g, err);
@@ -528,7 +528,7 @@ static enum err_code gather_slots_estimate_group(struct gathering *g, const stru
 	size_t n, struct sum_estimate *out, struct err *err)
 {
 	int64_t min_ns, max_ns;
-	enum err_code rc = work_check(&g->ev->work, err);
+	enum err_code rc = work_check(g->work, err);
 
 	g->slots_n = g->from = 0;
 	for (size_t i = 0; i < n && !rc; i++)
@@ -537,18 +537,19 @@ static enum err_code gather_slots_estimate_group(struct gathering *g, const stru
 		const struct slot *slot = &g->slots[i];
 
 		gather_slots_window_of(g, slot, &min_ns, &max_ns);
-		rc = db_estimate(g->ev->querier, slot->series, slot->series_n, slot->type, min_ns, max_ns,
-			gather_pick(g, slot->at_ns), gather_slots_wish_of(g, slot), out, err);
+		rc = db_estimate(g->supply->querier, slot->series, slot->series_n, slot->type, min_ns,
+			max_ns, gather_pick(g, slot->at_ns), gather_slots_wish_of(g, slot), out, err);
 	}
 	return rc;
 }
 
-enum err_code estimate_selection(
-	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
+enum err_code estimate_selection(struct work *work, struct supply *supply,
+	const struct selection *s, struct sum_estimate *out, struct err *err)
 {
-	struct gathering x = {
-		.ev = ev, .s = s, .fraction = s->n > 0 && fraction_has_factor(s->over, &s->v[0].type)
-	};
+	struct gathering x = { .work = work,
+		.supply = supply,
+		.s = s,
+		.fraction = s->n > 0 && fraction_has_factor(s->over, &s->v[0].type) };
 	struct sum_estimate some = { 0 };
 	uint64_t *to = (uint64_t *)out, *from = (uint64_t *)&some;
 	size_t looked = 0, group = 0, end;

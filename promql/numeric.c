@@ -69,8 +69,8 @@ static enum err_code numeric_find_series(
 		sent[k++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = s->name };
 	for (size_t i = 0; i < s->matchers_n; i++)
 		sent[k++] = s->matchers[i];
-	rc = db_select_within(ev->querier, DB_NUMBERS, sent, k, plan_series_max(ev, e, each), &about,
-		ev->work.whole, &v, &c->n, err);
+	rc = db_select_within(ev->supply->querier, DB_NUMBERS, sent, k, plan_series_max(ev, e, each),
+		&about, ev->work.whole, &v, &c->n, err);
 	if (rc)
 		return about ? plan_refuse_series(ev, e, each, about, err) : rc;
 	c->series = v;
@@ -140,7 +140,7 @@ static enum err_code numeric_read_slice(
 {
 	int64_t max = numeric_slice_end(&ev->times, &c->expr->selector, w),
 			start = clock_monotonic_ns();
-	uint64_t before = ev->samples;
+	uint64_t before = ev->supply->samples;
 	enum err_code rc = ERR_OK;
 
 	arena_reset(&c->slice);
@@ -152,15 +152,15 @@ static enum err_code numeric_read_slice(
 
 		if (i % 64 == 0 && (rc = work_check(&ev->work, err)))
 			break;
-		rc = db_numbers(
-			ev->querier, &c->series[i], w->min_ns, max, &c->slice, &v->ts, &v->values, &v->n, err);
-		ev->samples += v->n;
-		if (!rc && ev->samples > ev->samples_max)
+		rc = db_numbers(ev->supply->querier, &c->series[i], w->min_ns, max, &c->slice, &v->ts,
+			&v->values, &v->n, err);
+		ev->supply->samples += v->n;
+		if (!rc && ev->supply->samples > ev->supply->samples_max)
 			rc = work_fault(&ev->work, c->expr, err, ERR_LIMIT,
 				"the query reads more than %llu samples (--query.max-samples)",
-				(unsigned long long)ev->samples_max);
+				(unsigned long long)ev->supply->samples_max);
 	}
-	plan_count_numbers(ev, c->expr, ev->samples - before, clock_monotonic_ns() - start);
+	plan_count_numbers(ev, c->expr, ev->supply->samples - before, clock_monotonic_ns() - start);
 	if (rc)
 		return rc;
 	c->min_ns = w->min_ns;

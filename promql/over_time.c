@@ -158,30 +158,32 @@ static void best_compare(struct best *b, bool greatest, __int128 total, int64_t 
 		*b = (struct best){ true, epoch, total, at_ns };
 }
 
-static enum err_code promql_over_time_read_totals(struct eval *ev, const struct selection *s,
-	const struct chosen *c, struct sum_stats *stats, struct err *err)
+static enum err_code promql_over_time_read_totals(struct work *work, struct supply *supply,
+	const struct selection *s, const struct chosen *c, struct sum_stats *stats, struct err *err)
 {
-	enum err_code rc = db_sum(ev->querier, &c->series, 1, &c->type, s->window.min_ns,
-		s->window.max_ns, SUM_FACTS, NULL, ev->work.arena, stats, err);
+	enum err_code rc = db_sum(supply->querier, &c->series, 1, &c->type, s->window.min_ns,
+		s->window.max_ns, SUM_FACTS, NULL, work->arena, stats, err);
 
-	ev->samples += stats->read;
+	supply->samples += stats->read;
 	return rc;
 }
 
 /* Only samples that pass the matchers count, so every scrape is read. */
-static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
-	const struct chosen *c, size_t epoch, bool greatest, struct best *best, struct err *err)
+static enum err_code best_of_samples(struct work *work, struct supply *supply,
+	const struct selection *s, const struct chosen *c, size_t epoch, bool greatest,
+	struct best *best, struct err *err)
 {
 	struct infos dropped = { .n = 0 }; /* the answer is about one scrape of them */
-	struct eval in = *ev;
+	struct work in = *work;
 	const struct db_row *row;
 	struct db_rows *rows;
 	enum err_code rc;
 
-	in.work.infos = &dropped;
+	in.infos = &dropped;
 	if (c->none)
 		return ERR_OK;
-	if ((rc = db_rows_open(ev->querier, c->series, s->window.min_ns, s->window.max_ns, &rows, err)))
+	if ((rc = db_rows_open(
+			 supply->querier, c->series, s->window.min_ns, s->window.max_ns, &rows, err)))
 		return rc;
 	while (!(rc = db_rows_next(rows, &row, err))) {
 		struct selection one = *s;
@@ -194,18 +196,18 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 		one.n = 1;
 		one.groups_n = 1;
 		one.totals_only = false;
-		if ((rc = work_check(&ev->work, err)) || (rc = gather_selection(&in, &one, &v, err)))
+		if ((rc = work_check(work, err)) || (rc = gather_selection(&in, supply, &one, &v, err)))
 			break;
 		if (v.n > 0)
 			best_compare(best, greatest, v.profiles[0].value_total, at.at_ns, epoch);
 	}
-	ev->samples = in.samples;
 	db_rows_close(rows);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code best_of_series(struct eval *ev, const struct selection *s,
-	const struct chosen *epochs, size_t n, struct best *out, struct err *err)
+static enum err_code best_of_series(struct work *work, struct supply *supply,
+	const struct selection *s, const struct chosen *epochs, size_t n, struct best *out,
+	struct err *err)
 {
 	bool greatest = s->over == OVER_MAX;
 	struct row_total row;
@@ -216,10 +218,10 @@ static enum err_code best_of_series(struct eval *ev, const struct selection *s,
 		struct sum_stats stats = { 0 };
 
 		if (epochs[i].asked) {
-			rc = best_of_samples(ev, s, &epochs[i], i, greatest, out, err);
+			rc = best_of_samples(work, supply, s, &epochs[i], i, greatest, out, err);
 			continue;
 		}
-		rc = promql_over_time_read_totals(ev, s, &epochs[i], &stats, err);
+		rc = promql_over_time_read_totals(work, supply, s, &epochs[i], &stats, err);
 		row = greatest ? stats.max : stats.min;
 		if (!rc && stats.rows)
 			best_compare(out, greatest,
@@ -229,26 +231,27 @@ static enum err_code best_of_series(struct eval *ev, const struct selection *s,
 }
 
 /* Rollups know when it was, but only raw rows are scrapes. */
-static enum err_code promql_over_time_check_kept(
-	struct eval *ev, const struct selection *s, const struct chosen *c, struct err *err)
+static enum err_code promql_over_time_check_kept(struct work *work, struct supply *supply,
+	const struct selection *s, const struct chosen *c, struct err *err)
 {
 	struct sum_stats stats = { 0 };
 	struct buf at = { 0 };
 	enum err_code rc;
 
-	rc = db_sum(ev->querier, &c->series, 1, &c->type, c->at_ns - 1, c->at_ns, SUM_LAST, NULL,
-		ev->work.arena, &stats, err);
+	rc = db_sum(supply->querier, &c->series, 1, &c->type, c->at_ns - 1, c->at_ns, SUM_LAST, NULL,
+		work->arena, &stats, err);
 	if (rc || stats.rows)
 		return rc;
 	time_print_rfc3339(&at, c->at_ns);
-	rc = work_fault(&ev->work, s->expr, err, ERR_INVALID,
+	rc = work_fault(work, s->expr, err, ERR_INVALID,
 		"the scrape of " STR_FMT " with the %s total is stored only in rollups",
 		STR_ARG(buf_str(&at)), s->over == OVER_MAX ? "greatest" : "smallest");
 	buf_release(&at);
 	return rc;
 }
 
-enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
+enum err_code over_choose(
+	struct work *work, struct supply *supply, struct selection *s, struct err *err)
 {
 	struct chosen *chosen;
 	struct best best;
@@ -257,21 +260,21 @@ enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
 
 	if (s->over != OVER_MIN && s->over != OVER_MAX)
 		return ERR_OK;
-	if (!(chosen = arena_array(ev->work.arena, struct chosen, s->n + 1)))
-		return work_nomem(&ev->work, err);
+	if (!(chosen = arena_array(work->arena, struct chosen, s->n + 1)))
+		return work_nomem(work, err);
 	for (size_t i = 0; i < s->n; i = end) {
 		for (end = i + 1; end < s->n &&
 			 choose_is_same_series(
 				 s->v[end].series, &s->v[end].type, s->v[i].series, &s->v[i].type);
 			 end++)
 			;
-		if ((rc = best_of_series(ev, s, &s->v[i], end - i, &best, err)))
+		if ((rc = best_of_series(work, supply, s, &s->v[i], end - i, &best, err)))
 			return rc;
 		if (!best.any)
 			continue;
 		chosen[n] = s->v[i + best.epoch];
 		chosen[n].at_ns = best.at_ns;
-		if ((rc = promql_over_time_check_kept(ev, s, &chosen[n++], err)))
+		if ((rc = promql_over_time_check_kept(work, supply, s, &chosen[n++], err)))
 			return rc;
 	}
 	s->v = chosen;

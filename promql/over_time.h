@@ -9,6 +9,7 @@
 #define PROMQL_OVER_TIME_H
 
 #include "promql/choose.h"
+#include "promql/supply.h"
 
 bool over_is(const struct expr *e); /* a call of a function that gives profiles of a window */
 /* Evaluates such a call; of numbers it gives costs. Fractions are not rounded yet. */
@@ -24,7 +25,8 @@ MUST_CHECK enum err_code over_numbers(
 enum err_code over_refuse_levels(struct eval *ev, const struct expr *e, enum over_time over,
 	const struct profile_type *type, struct err *err);
 /* OVER_MIN, OVER_MAX: leaves the epoch and the time of each series that has it, in a copy. */
-MUST_CHECK enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err);
+MUST_CHECK enum err_code over_choose(
+	struct work *work, struct supply *supply, struct selection *s, struct err *err);
 /* count_over_time(), present_over_time(), absent_over_time(), of numbers or profiles. */
 MUST_CHECK enum err_code call_count_over(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
@@ -32,7 +34,8 @@ MUST_CHECK enum err_code call_count_over(
 /* ---- rate_window.c ---- */
 
 /* OVER_RATE: sets the beginning of each series' window (struct chosen), in a copy. */
-MUST_CHECK enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err);
+MUST_CHECK enum err_code rate_windows(
+	struct work *work, struct supply *supply, struct selection *s, struct err *err);
 /* Widens what a query looks at by what rate_windows looks at beyond the first and last window. */
 void rate_span(const struct selector *s, struct time_window *first, struct time_window *last);
 

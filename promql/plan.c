@@ -220,8 +220,9 @@ static struct selection selection_of(const struct plan_read *r, const struct tim
 static uint64_t plan_memory_of(const struct eval *ev, const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
-	uint64_t each = r->merging.in_slices ? sizeof(struct profile_value) + sizeof(struct part) :
-										   gather_group_bytes(ev, plan_read_cost_of(r), false);
+	uint64_t each = r->merging.in_slices ?
+		sizeof(struct profile_value) + sizeof(struct part) :
+		gather_group_bytes(ev->supply, plan_read_cost_of(r), false);
 	uint64_t cells = 0;
 
 	if (ev->times.mode == EVAL_RANGE &&
@@ -263,7 +264,7 @@ enum err_code plan_note_values(
 		s = selection_of(r, &w);
 		if (s.over == OVER_MIN || s.over == OVER_MAX) /* then one scrape each */
 			s.totals_only = !r->set->by_labels;
-		rc = estimate_selection(ev, &s, &r->estimate, err);
+		rc = estimate_selection(&ev->work, ev->supply, &s, &r->estimate, err);
 	}
 	plan_scale(&r->estimate, r->steps, n);
 	plan_add(&p->all, &r->estimate);
@@ -294,7 +295,7 @@ enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct d
 	r->first = numeric_window(&ev->times, &e->selector, plan_time_of_step(ev, r, 0));
 	r->last = numeric_window(&ev->times, &e->selector, plan_time_of_step(ev, r, r->steps - 1));
 	/* Read in slices: each value about once. */
-	rc = db_estimate(ev->querier, all, n, NULL, r->first.min_ns, r->last.max_ns, SUM_WINDOW,
+	rc = db_estimate(ev->supply->querier, all, n, NULL, r->first.min_ns, r->last.max_ns, SUM_WINDOW,
 		SUM_CELLS, &r->estimate, err);
 	plan_add(&ev->plan->all, &r->estimate);
 	query_plan_visit(ev->plan, n * r->steps, PLAN_NUMBERS_SAMPLES);
@@ -355,13 +356,14 @@ static enum err_code plan_read_now(
 	struct time_window w = selector_window(&ev->times, &r->expr->selector, ev->work.t_ns);
 	struct selection s = selection_of(r, &w);
 	int64_t start = clock_monotonic_ns();
-	uint64_t samples = ev->samples;
+	uint64_t samples = ev->supply->samples;
 	enum err_code rc;
 
-	if (!(rc = over_choose(ev, &s, err)) && !(rc = rate_windows(ev, &s, err)) && s.n > 0)
-		rc = gather_selection(ev, &s, out, err);
+	if (!(rc = over_choose(&ev->work, ev->supply, &s, err)) &&
+		!(rc = rate_windows(&ev->work, ev->supply, &s, err)) && s.n > 0)
+		rc = gather_selection(&ev->work, ev->supply, &s, out, err);
 	r->reads++;
-	r->samples += ev->samples - samples;
+	r->samples += ev->supply->samples - samples;
 	r->took_ns += clock_monotonic_ns() - start;
 	for (size_t i = 0; !rc && i < out->n; i++)
 		r->profiles += out->profiles[i].profiles;
@@ -384,7 +386,6 @@ enum err_code plan_read_values(
 		if (stays)
 			in.work.arena = ev->work.whole;
 		rc = plan_read_now(&in, r, &r->kept, err);
-		ev->samples = in.samples;
 		if (rc)
 			return rc;
 		r->has_kept = true;

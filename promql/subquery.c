@@ -99,7 +99,6 @@ enum err_code subquery_scope(
 /* What an evaluation of the scope added to the query. */
 static void subquery_leave_scope(struct eval *ev, const struct eval *in)
 {
-	ev->samples = in->samples;
 	ev->units = in->units;
 	ev->numbers = in->numbers;
 	ev->subqueries = in->subqueries;

@@ -234,24 +234,24 @@ static enum err_code result_open_forks(struct query *q, struct eval *ev, struct 
 {
 	unsigned n = workers_threads(q->engine->workers);
 
-	if (n < 2 || !ev->querier)
+	if (n < 2 || !ev->supply->querier)
 		return ERR_OK;
-	if (!(ev->forks = arena_array(&q->arena, struct eval_fork, n)))
+	if (!(ev->supply->forks = arena_array(&q->arena, struct supply_fork, n)))
 		return arena_fail(&q->arena, "query", err);
 	for (unsigned i = 0; i < n; i++)
-		arena_init_shared(&ev->forks[i].arena, &q->memory);
-	ev->workers = q->engine->workers;
-	ev->parallel_samples = q->engine->o.parallel_samples;
+		arena_init_shared(&ev->supply->forks[i].arena, &q->memory);
+	ev->supply->workers = q->engine->workers;
+	ev->supply->parallel_samples = q->engine->o.parallel_samples;
 	return ERR_OK;
 }
 
 static void result_close_forks(struct eval *ev)
 {
-	for (unsigned i = 0; ev->forks && i < workers_threads(ev->workers); i++) {
-		struct eval_fork *f = &ev->forks[i];
+	for (unsigned i = 0; ev->supply->forks && i < workers_threads(ev->supply->workers); i++) {
+		struct supply_fork *f = &ev->supply->forks[i];
 
 		if (f->querier)
-			db_querier_join(ev->querier, f->querier);
+			db_querier_join(ev->supply->querier, f->querier);
 		db_querier_close(f->querier);
 		arena_release(&f->arena);
 	}
@@ -280,7 +280,7 @@ static enum err_code result_plan_and_evaluate(struct query *q, struct eval *ev, 
 	const struct query_options *o = &q->o;
 	enum err_code rc = ERR_OK;
 
-	if (!o->whole_scrape && ev->querier) {
+	if (!o->whole_scrape && ev->supply->querier) {
 		if (ev->times.mode == EVAL_RANGE)
 			ev->work.t_ns = ev->times.start_ns;
 		if ((rc = plan_query(ev, err)))
@@ -299,6 +299,10 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	const struct query_options *o = &q->o;
 	const struct engine_options *limits = &q->engine->o;
 	struct span_walk span = { 0 };
+	struct supply supply = {
+		.samples_max = limits->samples_max,
+		.rate_groups_ns = limits->rate_groups_ns,
+	};
 	struct eval ev = {
 		.work = { .query = q->parsed,
 			.arena = &q->arena,
@@ -316,8 +320,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 			.query_step_ns = o->step_ns,
 			.subquery_step_ns = engine_subquery_step(q->engine),
 			.lookback_ns = limits->lookback_ns },
-		.samples_max = limits->samples_max,
-		.rate_groups_ns = limits->rate_groups_ns,
+		.supply = &supply,
 		.plan = &q->plan,
 		.reader = &reader_reads,
 		.timed = o->analyze,
@@ -342,10 +345,10 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 			(rc = db_querier_open_limited(limits->db, o->limits, span.all.min_ns, span.all.max_ns,
 				 &q->stop, &q->querier, err))))
 		return rc;
-	ev.querier = q->querier;
+	supply.querier = q->querier;
 	if ((rc = naming_open(limits->indexes, &q->arena, &q->naming, err)))
 		return rc;
-	ev.naming = q->naming;
+	supply.naming = q->naming;
 	if (o->files && (rc = file_set_open(o->files, &q->memory, &q->files, err)))
 		return rc;
 	ev.files = q->files;
@@ -361,7 +364,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	result_close_forks(&ev);
 	numeric_release(&ev);
 	subquery_release(&ev);
-	metric_add(&samples_total, NULL, (double)ev.samples);
+	metric_add(&samples_total, NULL, (double)supply.samples);
 	if (!rc &&
 		(q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||
 			q->result.type == RESULT_SCALAR))

@@ -14,7 +14,7 @@ static enum err_code scrape_last_time(struct eval *ev, const struct db_series *s
 	bool any = false;
 	enum err_code rc;
 
-	if ((rc = db_rows_open(ev->querier, series, w->min_ns, w->max_ns, &rows, err)))
+	if ((rc = db_rows_open(ev->supply->querier, series, w->min_ns, w->max_ns, &rows, err)))
 		return rc;
 	while (!(rc = db_rows_next(rows, &row, err))) {
 		*ts_ns = row->ts_ns;
@@ -31,7 +31,7 @@ static enum err_code scrape_read_row(struct eval *ev, const struct db_series *se
 	struct db_rows *rows;
 	enum err_code rc;
 
-	if ((rc = db_rows_open(ev->querier, series, ts_ns - 1, ts_ns, &rows, err)))
+	if ((rc = db_rows_open(ev->supply->querier, series, ts_ns - 1, ts_ns, &rows, err)))
 		return rc;
 	if (!(rc = db_rows_next(rows, &row, err)))
 		rc = db_row_profile(series, row, ev->work.arena, out, err);

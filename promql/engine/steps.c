@@ -185,6 +185,7 @@ struct steps_piece {
 /* The evaluation of a thread; it is kept from wave to wave. */
 struct step_thread {
 	struct eval ev;
+	struct supply supply;
 	struct arena step, whole;
 	struct query_plan plan;
 	bool is_open;
@@ -207,20 +208,24 @@ static enum err_code wave_open_thread(struct wave *w, unsigned i)
 	struct eval *ev = w->x->ev;
 	enum err_code rc;
 
-	if (!ev->forks[i].querier && (rc = db_querier_fork(ev->querier, &ev->forks[i].querier, NULL)))
+	if (!ev->supply->forks[i].querier &&
+		(rc = db_querier_fork(ev->supply->querier, &ev->supply->forks[i].querier, NULL)))
 		return rc;
 	if (t->is_open)
 		return ERR_OK;
 	t->ev = *ev;
-	t->ev.querier = ev->forks[i].querier;
+	t->supply = *ev->supply;
+	t->ev.supply = &t->supply;
+	t->supply.querier = ev->supply->forks[i].querier;
 	t->ev.work.arena = &t->step;
 	t->ev.work.whole = &t->whole;
 	t->ev.plan = &t->plan;
 	t->ev.units = NULL;
-	t->ev.workers = NULL;
-	t->ev.forks = NULL;
-	t->ev.naming = NULL;
-	if (ev->naming && (rc = naming_again(ev->naming, &t->whole, &t->ev.naming, NULL)))
+	t->supply.workers = NULL;
+	t->supply.forks = NULL;
+	t->supply.naming = NULL;
+	if (ev->supply->naming &&
+		(rc = naming_again(ev->supply->naming, &t->whole, &t->supply.naming, NULL)))
 		return rc;
 	if ((rc = plan_fork(ev->plan, &t->whole, &t->plan)))
 		return rc;
@@ -235,24 +240,24 @@ static enum err_code wave_do_piece(struct wave *w, struct step_thread *t, struct
 	uint64_t before, read;
 	size_t n, damages = 0;
 
-	ev->samples = w->samples;
+	ev->supply->samples = w->samples;
 	ev->work.infos = &p->infos;
 	for (uint64_t i = p->first; i < p->end && !rc; i++) {
 		if (atomic_load_explicit(&w->failed, memory_order_relaxed))
 			return ERR_CANCELED;
-		before = ev->samples;
+		before = ev->supply->samples;
 		ev->work.t_ns = steps_time_of(ev, i);
 		rc = matrix_add_step(&p->m, ev, NULL);
 		arena_reset(&t->step);
-		read = ev->samples - before;
+		read = ev->supply->samples - before;
 		read += atomic_fetch_add_explicit(&w->read, read, memory_order_relaxed);
-		if (!rc && read > ev->samples_max - w->samples)
+		if (!rc && read > ev->supply->samples_max - w->samples)
 			rc = ERR_LIMIT;
 	}
-	p->samples = ev->samples - w->samples;
-	(void)db_querier_warnings(ev->querier, &n);
-	if (ev->naming)
-		(void)naming_warnings(ev->naming, &damages);
+	p->samples = ev->supply->samples - w->samples;
+	(void)db_querier_warnings(ev->supply->querier, &n);
+	if (ev->supply->naming)
+		(void)naming_warnings(ev->supply->naming, &damages);
 	/* If infos are full the first ones count, and their order is not known here. */
 	return rc ? rc : n || damages || p->infos.n == INFOS_MAX ? ERR_CORRUPT : ERR_OK;
 }
@@ -270,7 +275,7 @@ static void steps_do_any_piece(void *ctx, unsigned thread, size_t i)
 static void wave_close_thread(struct wave *w, struct step_thread *t)
 {
 	numeric_release_until(&t->ev, w->x->ev->numbers);
-	naming_close(t->ev.naming);
+	naming_close(t->supply.naming);
 	arena_release(&t->step);
 	arena_release(&t->whole);
 	t->is_open = false;
@@ -285,7 +290,7 @@ static enum err_code wave_join(struct wave *w, struct err *err)
 	for (size_t i = 0; i < w->n && !rc; i++) {
 		const struct steps_piece *p = &w->v[i];
 
-		ev->samples += p->samples;
+		ev->supply->samples += p->samples;
 		for (size_t k = 0; k < p->m.n && !rc; k++)
 			rc = matrix_join_series(&w->x->m, &p->m.series[k], err);
 		for (size_t k = 0; k < p->infos.n && !rc; k++)
@@ -318,10 +323,10 @@ static enum err_code wave_do(struct wave *w, uint64_t piece_steps, bool *done, s
 		map_init(&p->m.map);
 		at = end;
 	}
-	w->samples = x->ev->samples;
+	w->samples = x->ev->supply->samples;
 	atomic_init(&w->read, 0);
 	atomic_init(&w->failed, false);
-	workers_run(x->ev->workers, w->n, steps_do_any_piece, w);
+	workers_run(x->ev->supply->workers, w->n, steps_do_any_piece, w);
 	*done = !atomic_load(&w->failed);
 	if (*done && !(rc = wave_join(w, err)))
 		x->at = at;
@@ -334,7 +339,7 @@ static enum err_code wave_do(struct wave *w, uint64_t piece_steps, bool *done, s
 
 static enum err_code steps_do_waves(struct stepping *s, struct err *err)
 {
-	struct wave w = { .x = s, .threads_n = workers_threads(s->ev->workers) };
+	struct wave w = { .x = s, .threads_n = workers_threads(s->ev->supply->workers) };
 	uint64_t piece = (s->n - s->at) / (2 * w.threads_n);
 	enum err_code rc = ERR_OK;
 	bool done = true;
@@ -359,7 +364,7 @@ static enum err_code steps_do_waves(struct stepping *s, struct err *err)
 			rc = wave_do(&w, piece, &done, err);
 	for (unsigned i = 0; i < w.threads_n; i++)
 		wave_close_thread(&w, &w.threads[i]);
-	forks_end(s->ev, !done);
+	forks_end(s->ev->supply, s->ev->work.arena, !done);
 	free(w.threads);
 	free(w.v);
 	return rc;
@@ -369,10 +374,11 @@ static enum err_code steps_do_waves(struct stepping *s, struct err *err)
 static bool steps_is_worth_it(const struct stepping *s)
 {
 	const struct eval *ev = s->ev;
-	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
+	uint64_t worth = ev->supply->parallel_samples ? ev->supply->parallel_samples :
+													GATHER_WORTH_DEFAULT;
 
-	return ev->forks && workers_threads(ev->workers) > 1 && s->n - s->at >= STEPS_MIN &&
-		!ev->plan->partial && !numeric_any(ev) && !ev->subqueries &&
+	return ev->supply->forks && workers_threads(ev->supply->workers) > 1 &&
+		s->n - s->at >= STEPS_MIN && !ev->plan->partial && !numeric_any(ev) && !ev->subqueries &&
 		(ev->plan->all.samples >= worth || ev->plan->visits >= worth);
 }
 
@@ -395,8 +401,8 @@ enum err_code steps_evaluate(struct eval *ev, struct cost_series **out, size_t *
 	assert(ev->times.mode == EVAL_RANGE && ev->times.step_ns > 0 &&
 		ev->times.start_ns <= ev->times.end_ns);
 	x.n = (uint64_t)((ev->times.end_ns - ev->times.start_ns) / ev->times.step_ns) + 1;
-	if (ev->querier && x.n > 1)
-		db_querier_in_steps(ev->querier, steps_adjoin(ev));
+	if (ev->supply->querier && x.n > 1)
+		db_querier_in_steps(ev->supply->querier, steps_adjoin(ev));
 	map_init(&x.m.map);
 	arena_init_shared(&x.step, ev->work.budget);
 	ev->work.arena = &x.step;

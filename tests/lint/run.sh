@@ -155,6 +155,15 @@ parameters() {
 		grep -v 'in->params_n + 1' | sed -E 's/^([^:]+:[0-9]+):.*/\1: http_param or http_next_param/'
 }
 
+# An evaluation with its plan and caches is for the files that find, plan and evaluate. Who reads gets a work and a supply,
+# operators get a work alone (promql/README.md).
+evaluation() {
+	grep -nE '\bstruct eval\b|"promql/eval\.h"' $(files '*.c' '*.h' |
+		grep -vE '^promql/(eval|prepare|reader|plan|choose|choose_cost|numeric|numeric_over_time|over_time|subquery|changed|unit)\.[ch]$' |
+		grep -vE '^promql/engine/(engine_internal\.h|(result|steps|scrape|hints)\.c)$') /dev/null |
+		sed -E 's/^([^:]+:[0-9]+):.*/\1: a struct work, or a struct supply beside it/'
+}
+
 typedefs() { grep -nE '^typedef (struct|union)' $code /dev/null; }
 
 # A public header begins with its contract, and guards itself.
@@ -233,7 +242,7 @@ words() {
 	[ -z "$out" ] || echo "$out"
 }
 
-for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned limits parameters typedefs headers scripts itself node_18 book words}; do
+for name in ${2:-includes floor_plan folder_size format top_level readmes names shape width blanks promises banned limits parameters evaluation typedefs headers scripts itself node_18 book words}; do
 	rule "$name" "$name"
 done
 
