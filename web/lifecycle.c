@@ -21,11 +21,11 @@ void handle_ready(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct buf why = { 0 };
 
-	(void)in;
+	/* The reason names hosts and shards, which are for users. */
 	if (router_is_ready(w, &why))
 		http_text(out, 200, "Epimetheus is Ready.");
 	else
-		router_refuse_unready(out, buf_str(&why));
+		router_refuse_unready(out, in->user.why ? STR("not ready") : buf_str(&why));
 	buf_release(&why);
 }
 

@@ -53,7 +53,7 @@ static enum http_admission web_otlp_grpc_admit_user(
 {
 	const struct grpc_method *m = grpc_method_find(
 		methods, sizeof(methods) / sizeof(methods[0]), in->path);
-	enum http_admission admission = web_config_admit(w->config, in, out, may_wait);
+	enum http_admission admission = web_config_admit(w->config, in, out, may_wait, false);
 
 	assert(m);
 	if (admission != HTTP_ADMITTED)

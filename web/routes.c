@@ -24,6 +24,8 @@
 #define FILE_PUSH \
 	(API | ROUTE_INGEST | ROUTE_NO_PROFILES | ROUTE_CHANGES | ROUTE_BODY | ROUTE_PIECES)
 #define FILE_CALL (PUSH | ROUTE_NO_PROFILES | ROUTE_CONNECT)
+/* A kubelet or a load balancer has an address of the server and no credentials. */
+#define HEALTH (ROUTE_ANY_HOST | ROUTE_OPEN)
 /* Shards have addresses of their own, and no forms or pages. */
 #define PEERS (ROUTE_READY | ROUTE_CHANGES | ROUTE_BODY | ROUTE_ANY_HOST | ROUTE_PEERS)
 #define LIFECYCLE (ROUTE_LIFECYCLE | ROUTE_CHANGES)
@@ -159,9 +161,9 @@ const struct route web_routes[] = {
 		OP(pyroscope, QUERIER_STATS) },
 	{ HTTP_POST, QUERIER "*", NEEDS_READ, pyroscope_handle, RPC, OP(pyroscope, QUERIER_OTHER) },
 
-	{ READ, "/-/healthy", NEEDS_USER, handle_healthy, ROUTE_ANY_HOST, OP(server, HEALTHY) },
-	{ READ, "/-/ready", NEEDS_USER, handle_ready, ROUTE_ANY_HOST, OP(server, READY) },
-	{ READ, "/ready", NEEDS_USER, handle_ready, ROUTE_ANY_HOST, OP(server, READY_PROFILECLI) },
+	{ READ, "/-/healthy", NEEDS_USER, handle_healthy, HEALTH, OP(server, HEALTHY) },
+	{ READ, "/-/ready", NEEDS_USER, handle_ready, HEALTH, OP(server, READY) },
+	{ READ, "/ready", NEEDS_USER, handle_ready, HEALTH, OP(server, READY_PROFILECLI) },
 	{ DO, "/-/reload", NEEDS_ADMIN, handle_reload, LIFECYCLE | ROUTE_READY | ROUTE_SLOW,
 		OP(admin, RELOAD) },
 	{ DO, "/-/quit", NEEDS_ADMIN, handle_quit, LIFECYCLE, OP(admin, QUIT) },

@@ -109,7 +109,7 @@ test('a shard with an empty directory says that the bucket is busy', async (t) =
   assert.equal(server.code, 0, server.err);
 });
 
-test('a query node is alive while it reads the shards, to users only', async (t) => {
+test('a query node is alive while it reads the shards, and tells users what it waits for', async (t) => {
   const fake = await startFake(t), dir = scratch(t);
   const cluster = new Cluster(t, { dir, store: fake, total: 2 });
   await cluster.shard(0);
@@ -124,7 +124,9 @@ test('a query node is alive while it reads the shards, to users only', async (t)
   writeFileSync(join(dir, 'token'), 'probe-token-of-32-characters-or-more');
   writeFileSync(join(dir, 'web.yml'), `users: [{ name: probe, token_file: ${join(dir, 'token')}, roles: [read] }]\n`);
   node = await cluster.node(1, { ready: 'listening', args: [`--web.config.file=${join(dir, 'web.yml')}`] });
-  assert.equal((await ready(node)).status, 401);
+  const anybody = await ready(node);
+  assert.equal(anybody.status, 503);
+  assert.equal(text(anybody), 'not ready\n');
   const headers = { authorization: 'Bearer probe-token-of-32-characters-or-more' };
   assert.match(text(await ready(node, { headers })), /^not ready: /);
   fake.faults = [];

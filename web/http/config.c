@@ -411,7 +411,8 @@ static void http_config_generation_leave(void *held)
 
 /* The user points into the generation until the request ends. */
 static enum http_admission web_config_admit_user(struct web_config *c,
-	struct http_config_generation *g, struct http_in *in, struct http_out *out, bool may_wait)
+	struct http_config_generation *g, struct http_in *in, struct http_out *out, bool may_wait,
+	bool open)
 {
 	const struct sign_in s = { c->users, g->file.users, &g->file.rights };
 
@@ -435,6 +436,10 @@ static enum http_admission web_config_admit_user(struct web_config *c,
 			"(--web.max-password-checks-per-address)");
 		http_add_header(out, "Retry-After", STR("1"));
 		return HTTP_ANSWERED;
+	case USERS_UNNAMED:
+		if (open)
+			return HTTP_ADMITTED;
+		break;
 	case USERS_REFUSED:
 		break;
 	}
@@ -444,15 +449,15 @@ static enum http_admission web_config_admit_user(struct web_config *c,
 	return HTTP_ANSWERED;
 }
 
-enum http_admission web_config_admit(
-	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait)
+enum http_admission web_config_admit(struct web_config *c, struct http_in *in, struct http_out *out,
+	bool may_wait, bool open)
 {
 	struct http_config_generation *g = web_config_generation_take(c);
 	enum http_admission admission = HTTP_ANSWERED;
 
 	http_config_generation_add_headers(g, in, out);
 	if (http_config_generation_admit_client(g, in, out))
-		admission = web_config_admit_user(c, g, in, out, may_wait);
+		admission = web_config_admit_user(c, g, in, out, may_wait, open);
 	http_config_generation_unref(g);
 	return admission;
 }

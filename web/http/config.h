@@ -36,10 +36,11 @@ void *web_config_certificate_fn(void);
 /*
  * Checks the client's certificate and the user, and says in in->user who it is. HTTP_ANSWERED: *out
  * is the answer (401, 403, 429). HTTP_ADMIT_LATER: a password must be verified and may_wait is
- * false. Always adds the configured headers to *out.
+ * false. open: a request without credentials is admitted, its user has no role and a `why`. Always
+ * adds the configured headers to *out.
  */
-enum http_admission web_config_admit(
-	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait);
+enum http_admission web_config_admit(struct web_config *c, struct http_in *in, struct http_out *out,
+	bool may_wait, bool open);
 
 /* Checks a web configuration file; for `epitool check web-config`. */
 MUST_CHECK enum err_code web_config_check(const char *path, struct err *err);

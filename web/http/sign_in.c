@@ -169,8 +169,12 @@ enum users_verdict sign_in_verify(const struct sign_in *s, struct http_in *in, b
 	verdict = sign_in_ask_proxy(s->rights, in, &found);
 	if (found)
 		return verdict;
-	if (!in->authorization.len)
-		return in->user.why ? USERS_REFUSED : sign_in_refuse(in, "no credentials");
+	if (!in->authorization.len && in->user.why)
+		return USERS_REFUSED;
+	if (!in->authorization.len) {
+		in->user.why = "no credentials";
+		return USERS_UNNAMED;
+	}
 	if (s->rights->tokens && str_has_prefix_nocase(in->authorization, bearer))
 		return sign_in_by_token(s->rights, in,
 			(struct str){ in->authorization.ptr + bearer.len, in->authorization.len - bearer.len });

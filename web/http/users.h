@@ -33,6 +33,7 @@ void users_close(struct users *u); /* NULL is fine */
 enum users_verdict {
 	USERS_OK,
 	USERS_REFUSED,
+	USERS_UNNAMED, /* the request has no credentials (sign_in_verify alone says so) */
 	USERS_BUSY, /* too many verifications run or wait, of this address or of all */
 	USERS_LATER, /* the verdict is not known yet, and may_wait is false */
 };

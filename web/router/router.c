@@ -445,6 +445,8 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 {
 	struct web *w = ctx;
 	int64_t began_ns = clock_monotonic_ns();
+	const struct route *r = router_find(w, in->path, in->method);
+	bool open = r && (r->flags & ROUTE_OPEN);
 	enum http_needs needs = NEEDS_NOT_SAID;
 	enum http_admission admission;
 
@@ -457,7 +459,7 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 		return HTTP_ANSWERED;
 	}
 	admission = peers_are_asked(w, in) ? peers_admit(w, in, out) :
-										 web_config_admit(w->config, in, out, may_wait);
+										 web_config_admit(w->config, in, out, may_wait, open);
 	if (admission == HTTP_ANSWERED)
 		router_note(w, in, out, "refused", needs, began_ns);
 	if (admission != HTTP_ADMITTED)

@@ -29,7 +29,7 @@ static const char *at(const struct place *p, const char *name)
 
 static enum http_admission admit(void *ctx, struct http_in *in, struct http_out *out, bool may_wait)
 {
-	return web_config_admit(((struct place *)ctx)->config, in, out, may_wait);
+	return web_config_admit(((struct place *)ctx)->config, in, out, may_wait, false);
 }
 
 static void place_open(struct place *p, const char *text)

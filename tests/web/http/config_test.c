@@ -61,7 +61,7 @@ static void place_init(struct place *p)
 
 static void admit(void *ctx, struct http_in *in, struct http_out *out)
 {
-	if (web_config_admit(ctx, in, out, true) == HTTP_ADMITTED)
+	if (web_config_admit(ctx, in, out, true, false) == HTTP_ADMITTED)
 		http_text(out, 200, "welcome");
 }
 

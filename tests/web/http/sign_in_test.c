@@ -43,7 +43,7 @@ static void answer(void *ctx, struct http_in *in, struct http_out *out)
 		bank = { STR("namespace"), STR("bank") };
 	const struct http_user *u = &in->user;
 
-	if (web_config_admit(ctx, in, out, true) != HTTP_ADMITTED) {
+	if (web_config_admit(ctx, in, out, true, str_is(in->path, "/open")) != HTTP_ADMITTED) {
 		if (out->status == 401)
 			http_text(out, 401, "%s", u->why);
 		return;
@@ -82,14 +82,19 @@ static void place_close(void)
 }
 
 /* From 127.0.0.N. */
-static struct str ask(unsigned n, const char *headers)
+static struct str ask_for(unsigned n, const char *request, const char *headers)
 {
 	struct peer peer;
 
 	peer_open_from(&peer, n, place.port);
-	peer_ask_on(&peer, &place.r, "GET /x", headers, (struct str){ 0 });
+	peer_ask_on(&peer, &place.r, request, headers, (struct str){ 0 });
 	peer_close(&peer);
 	return buf_str(&place.r.body);
+}
+
+static struct str ask(unsigned n, const char *headers)
+{
+	return ask_for(n, "GET /x", headers);
 }
 
 struct row {
@@ -144,6 +149,25 @@ TEST(users_without_roles_have_all)
 	place_open(text);
 	CHECK_ROWS(rows);
 	CHECK_STR(response_header(&place.r, "WWW-Authenticate"), "Basic");
+	place_close();
+}
+
+/* Health: nobody need sign in, and who tries has to be right. */
+TEST(what_is_open_needs_no_credentials)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), "basic_auth_users: {alice: '%s'}\n" PROXIES,
+		hash_of("secret", SALT));
+	place_open(text);
+	CHECK_STR(ask_for(1, "GET /open", ""), " by nothing:, shop, bank\n");
+	CHECK_STR(ask_for(2, "GET /open", ""), " by nothing:, shop, bank\n");
+	CHECK_STR(ask_for(1, "GET /open", WRONG_OF_ALICE), "unknown name or password\n");
+	CHECK_STR(ask_for(1, "GET /open", "X-Forwarded-User: root@example.org\r\n"),
+		"proxy header from an untrusted address\n");
+	CHECK_STR(ask_for(1, "GET /open", SECRET_OF_ALICE),
+		"alice by password: read ingest admin, shop, bank\n");
+	CHECK_STR(ask_for(1, "GET /x", ""), "no credentials\n");
 	place_close();
 }
 
