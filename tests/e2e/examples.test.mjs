@@ -63,6 +63,19 @@ test('manifests of the eBPF profiler name each other', () => {
   assert.match(server, / args:\n/);
 });
 
+test('the image and the namespace of the manifests are set in one place', () => {
+  const top = read('kubernetes/kustomization.yaml');
+  assert.match(top, /^namespace: profiling$/m);
+  assert.match(top, /- name: epimetheus\n {4}newName: registry\.example\/epimetheus\n {4}newTag: \d+\.\d+\.\d+\n/);
+  for (const variant of ['server', 'namespaced', 'profiler', 'cluster'])
+    for (const name of readdirSync(join(root, 'examples/kubernetes', variant)).filter((one) => one.endsWith('.yaml'))) {
+      const text = read(`kubernetes/${variant}/${name}`);
+      assert.doesNotMatch(text, /:latest|profiling$|namespace: profiling/m, `${variant}/${name}`);
+      for (const [, image] of text.matchAll(/image: (.*)/g)) assert.match(image, /^(epimetheus|otel\/[a-z-]+:\d+\.\d+\.\d+)$/);
+      for (const [, namespace] of text.matchAll(/^ {4}namespace: (\w+)/gm)) assert.equal(namespace, 'default', 'kustomize replaces no other');
+    }
+});
+
 test('components of the Alloy configuration name each other', () => {
   const text = read('senders/config.alloy');
   const made = [...text.matchAll(/^([\w.]+) "(\w+)" \{/gm)].map(([, kind, name]) => `${kind}.${name}`);
