@@ -449,8 +449,8 @@ static enum http_admission web_config_admit_user(struct web_config *c,
 	return HTTP_ANSWERED;
 }
 
-enum http_admission web_config_admit(struct web_config *c, struct http_in *in, struct http_out *out,
-	bool may_wait, bool open)
+enum http_admission web_config_admit(
+	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait, bool open)
 {
 	struct http_config_generation *g = web_config_generation_take(c);
 	enum http_admission admission = HTTP_ANSWERED;

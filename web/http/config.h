@@ -39,8 +39,8 @@ void *web_config_certificate_fn(void);
  * false. open: a request without credentials is admitted, its user has no role and a `why`. Always
  * adds the configured headers to *out.
  */
-enum http_admission web_config_admit(struct web_config *c, struct http_in *in, struct http_out *out,
-	bool may_wait, bool open);
+enum http_admission web_config_admit(
+	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait, bool open);
 
 /* Checks a web configuration file; for `epitool check web-config`. */
 MUST_CHECK enum err_code web_config_check(const char *path, struct err *err);

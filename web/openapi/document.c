@@ -240,7 +240,8 @@ static void openapi_write_errors(struct json *j, const struct route *r)
 	char *end;
 
 	openapi_write_error(j, 401,
-		r->flags & ROUTE_OPEN ? "The credentials are wrong." : "Nobody signed in.", ERRORS_TEXT, false);
+		r->flags & ROUTE_OPEN ? "The credentials are wrong." : "Nobody signed in.", ERRORS_TEXT,
+		false);
 	if (openapi_role(r->needs) || openapi_flag(r) || (r->flags & ROUTE_CHANGES))
 		openapi_write_error(j, 403, "A role or a flag is missing.",
 			api ? ERRORS_ENVELOPE : ERRORS_TEXT, r->flags & ROUTE_LIFECYCLE);

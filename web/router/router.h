@@ -65,7 +65,7 @@ enum route_flags {
 	ROUTE_CONNECT = 4096, /* a call of Connect: errors of the router have its form too */
 	ROUTE_PEERS = 8192, /* for other shards, by their secret and not by a user: router/peers.h */
 	ROUTE_MARKS = 16384, /* with ROUTE_INGEST: not where programs send their profiles */
-	ROUTE_OPEN = 32768, /* with NEEDS_USER: answers without credentials too; wrong ones are refused */
+	ROUTE_OPEN = 32768, /* with NEEDS_USER: answers without credentials, and refuses wrong ones */
 };
 
 typedef void route_fn(struct web *w, struct http_in *in, struct http_out *out);

@@ -157,8 +157,8 @@ TEST(what_is_open_needs_no_credentials)
 {
 	char text[2048];
 
-	snprintf(text, sizeof(text), "basic_auth_users: {alice: '%s'}\n" PROXIES,
-		hash_of("secret", SALT));
+	snprintf(
+		text, sizeof(text), "basic_auth_users: {alice: '%s'}\n" PROXIES, hash_of("secret", SALT));
 	place_open(text);
 	CHECK_STR(ask_for(1, "GET /open", ""), " by nothing:, shop, bank\n");
 	CHECK_STR(ask_for(2, "GET /open", ""), " by nothing:, shop, bank\n");
