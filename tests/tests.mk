@@ -270,9 +270,12 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 
 # Discovery against a real Kubernetes API server and a real Consul agent, and Prometheus's discovery beside it. All are built from
 # their modules, so they are a part of `make test-all` alone.
-.PHONY: test-kubernetes test-consul
+.PHONY: test-kubernetes test-consul test-charts
 test-kubernetes: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/kubernetes/*.test.mjs
+# The chart and the kustomizations by helm and kustomize, each object against its schema, and the programs as they are started.
+test-charts: all
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/charts/charts.test.mjs
 test-consul: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/consul/agent.test.mjs
 
@@ -353,7 +356,7 @@ torture: deps-test
 STAGES_COMPUTE := test-asan test-seeds test-torture test-damage
 STAGES_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e
 LONG_COMPUTE := unit test-asan test-seeds test-tsan test-torture test-damage test-fuzz test-repro
-LONG_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e test-e2e-long test-campaign test-consul test-kubernetes
+LONG_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e test-e2e-long test-campaign test-consul test-charts test-kubernetes
 LONG_ALONE := test-browser-long
 STAGES := $(sort $(STAGES_COMPUTE) $(STAGES_WAIT) $(LONG_COMPUTE) $(LONG_WAIT) $(LONG_ALONE))
 # `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room.
