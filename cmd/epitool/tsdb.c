@@ -4,7 +4,6 @@
  *
  *	list      windows and blocks
  *	analyze   where the bytes of blocks go
- *	verify    everything against everything
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,14 +14,10 @@
 #include "base/json.h"
 #include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
-#include "tsdb/block/block.h"
+#include "cmd/epitool/tsdb_blocks.h"
 #include "tsdb/db.h"
-#include "tsdb/lists/inventory.h"
-#include "tsdb/lists/losses.h"
 
 #define CACHE_BYTES (16u << 20)
-#define LIST_BYTES_MAX (256u << 20)
-#define LIST_READS 3
 #define DIR_DEFAULT "data/"
 
 static int tsdb_fail(const struct err *err)
@@ -160,10 +155,7 @@ int tsdb_list(int argc, char **argv)
 
 /* ---- blocks of a directory, one after the other ---- */
 
-typedef int (*block_fn)(void *ctx, struct block *b, const struct err *damaged);
-
-/* Opens each block; one that cannot be opened is reported and counts as a failure. */
-static int tsdb_each_block(const char *dir, block_fn fn, void *ctx)
+int tsdb_each_block(const char *dir, tsdb_block_fn fn, tsdb_skip_fn skip, void *ctx)
 {
 	struct store_cache *cache = store_cache_open(CACHE_BYTES);
 	struct arena a;
@@ -190,8 +182,10 @@ static int tsdb_each_block(const char *dir, block_fn fn, void *ctx)
 		struct ulid ulid;
 		char *path;
 
-		if (!ulid_parse(names[i], &ulid))
-			continue; /* on its way in or out */
+		if (!ulid_parse(names[i], &ulid)) /* on its way in or out */
+			continue;
+		if (skip && skip(ctx, names[i]))
+			continue;
 		path = path_join(&a, str_of(blocks), names[i]);
 		if (!path || block_open(path, NULL, cache, &b, &damaged, &err)) {
 			rc = tsdb_fail(&err);
@@ -350,7 +344,7 @@ int tsdb_analyze(int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	rc = tsdb_each_block(dir, tsdb_analyze_block, &x);
+	rc = tsdb_each_block(dir, tsdb_analyze_block, NULL, &x);
 	if (as_json)
 		analysis_json(&out, &x);
 	else
@@ -358,175 +352,4 @@ int tsdb_analyze(int argc, char **argv)
 	tsdb_write_output(&out);
 	buf_release(&out);
 	return rc;
-}
-
-/* ---- verify ---- */
-
-struct tsdb_verifying {
-	uint64_t blocks, findings;
-	const char *dir;
-};
-
-static void tsdb_tell(void *ctx, const char *what)
-{
-	struct tsdb_verifying *x = ctx;
-
-	x->findings++;
-	printf("%s: %s\n", x->dir, what);
-}
-
-static int tsdb_verify_one(void *ctx, struct block *b, const struct err *damaged)
-{
-	struct tsdb_verifying *x = ctx;
-	struct err err;
-
-	x->dir = block_dir(b);
-	x->blocks++;
-	if (damaged)
-		tsdb_tell(x, damaged->msg);
-	return block_verify(b, tsdb_tell, x, &err) || damaged ? EXIT_FAILED : 0;
-}
-
-static bool tsdb_is_lost(const struct loss *l, size_t n, const struct db_block_status *window)
-{
-	for (size_t i = 0; i < n; i++)
-		if (l[i].min_ns < window->max_ns && l[i].max_ns > window->min_ns)
-			return true;
-	return false;
-}
-
-/*
- * Losses: earlier ones that nobody accepted, and those found now; and windows that are damaged
- * without a loss.
- */
-static enum err_code tsdb_find_losses(
-	struct db *db, const char *dir, struct arena *a, struct tsdb_verifying *t, struct err *err)
-{
-	struct db_block_status *v;
-	struct buf text = { 0 };
-	struct loss *losses;
-	size_t n, losses_n;
-	enum err_code rc;
-
-	if ((rc = db_verify_head(db, err)) || (rc = db_losses(db, a, &losses, &losses_n, err)) ||
-		(rc = db_list(db, a, &v, &n, err)))
-		return rc;
-	t->dir = dir;
-	for (size_t i = 0; i < losses_n; i++) {
-		if (losses[i].accepted)
-			continue;
-		buf_clear(&text);
-		loss_print(&losses[i], &text);
-		buf_add_char(&text, '\0');
-		tsdb_tell(t, buf_failed(&text) ? "a loss" : text.ptr);
-	}
-	for (size_t i = 0; i < n; i++)
-		if (!v[i].ulid[0] && v[i].damaged && !tsdb_is_lost(losses, losses_n, &v[i]))
-			tsdb_tell(t, "a window of the head is damaged; nothing of it is lost");
-	buf_release(&text);
-	return ERR_OK;
-}
-
-static enum err_code tsdb_read_list(
-	const char *path, bool of_losses, struct arena *a, struct err *err)
-{
-	struct buf bytes = { 0 };
-	struct inventory_entry *entries;
-	uint64_t generation, next;
-	struct loss *losses;
-	enum err_code rc;
-	size_t n;
-
-	if (!(rc = fs_read_file(path, LIST_BYTES_MAX, &bytes, err)))
-		rc = of_losses ?
-			losses_decode(buf_str(&bytes), path, a, &generation, &next, &losses, &n, err) :
-			inventory_decode(buf_str(&bytes), path, a, &generation, &entries, &n, err);
-	buf_release(&bytes);
-	return rc;
-}
-
-/* One copy of a list; the database serves from the other one. A server that runs overwrites it in
- * place, so what cannot be read is read again. */
-static void tsdb_verify_list(struct tsdb_verifying *t, struct arena *a, const char *name)
-{
-	const struct timespec pause = { .tv_nsec = 100 * NS_PER_MS };
-	bool of_losses = str_has_prefix(str_of(name), STR("losses"));
-	char *path = arena_printf(a, "%s/%s", t->dir, name);
-	struct err err;
-
-	if (!path || !fs_exists(path))
-		return;
-	for (int i = 0; i < LIST_READS && tsdb_read_list(path, of_losses, a, &err); i++) {
-		if (i + 1 == LIST_READS)
-			tsdb_tell(t, err.msg);
-		else
-			nanosleep(&pause, NULL);
-	}
-}
-
-static void tsdb_verify_lists(struct tsdb_verifying *t)
-{
-	static const char *const names[] = { "losses", "losses.copy", "inventory", "inventory.copy" };
-	struct arena a;
-
-	arena_init(&a, 0);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		tsdb_verify_list(t, &a, names[i]);
-	arena_release(&a);
-}
-
-static void tsdb_passed_over(void *ctx, const struct err *why)
-{
-	tsdb_tell(ctx, why->msg);
-}
-
-/* Writes nothing: the server's next start finds the same losses. */
-static int tsdb_verify_all(struct db *db, const char *dir, struct tsdb_verifying *t)
-{
-	struct arena a;
-	struct err err;
-	int rc;
-
-	tsdb_verify_lists(t);
-	rc = tsdb_each_block(dir, tsdb_verify_one, t);
-	arena_init(&a, 0);
-	if (db && tsdb_find_losses(db, dir, &a, t, &err))
-		rc = tsdb_fail(&err);
-	arena_release(&a);
-	printf("%" PRIu64 " %s verified, %" PRIu64 " %s\n", t->blocks,
-		t->blocks == 1 ? "block" : "blocks", t->findings,
-		t->findings == 1 ? "finding" : "findings");
-	return t->findings ? EXIT_FAILED : rc;
-}
-
-int tsdb_verify(int argc, char **argv)
-{
-	const char *dir = NULL;
-	int rc = tsdb_flags(NULL, 0, argc, argv, "tsdb verify [DIR]",
-		"Hashes, order, counts, every row and sum, every symbol.", &dir);
-	struct tsdb_verifying x = { .dir = dir };
-	struct db_options o;
-	struct db *db = NULL;
-	enum err_code opened;
-	struct err err;
-
-	if (rc >= 0)
-		return rc;
-	db_options_default(&o);
-	o.dir = dir;
-	o.read_only = true;
-	o.passed_over = tsdb_passed_over;
-	o.passed_over_ctx = &x;
-	if (!fs_exists(dir)) {
-		err_set(&err, ERR_NOT_FOUND, "%s: no such directory", dir);
-		return tsdb_fail(&err);
-	}
-	/* Of a newer program's directory nothing can be said; of any other all that can be read is. */
-	if ((opened = db_open(&o, &db, &err)))
-		tsdb_fail(&err);
-	if (opened == ERR_UNSUPPORTED)
-		return EXIT_FAILED;
-	rc = tsdb_verify_all(db, dir, &x);
-	db_close(db);
-	return opened ? EXIT_FAILED : rc;
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/self/flags.h"
 #include "cmd/epitool/bucket/bucket_command.h"
+#include "cmd/epitool/copiers.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/table.h"
@@ -162,11 +163,21 @@ int objects_ls(int argc, char **argv)
 static enum err_code objects_command_get(
 	struct bucket *b, const char *key, const char *path, struct err *err)
 {
+	const struct place from = { .bucket = b, .path = "" };
+	struct str dir = path_dir(str_of(path));
+	const char *slash = strrchr(path, '/');
+	struct place to = { 0 };
 	struct buf out = { 0 };
 	enum err_code rc;
+	char *name;
 
-	if (strcmp(path, "-"))
-		return place_fetch(b, str_of(key), path, err);
+	if (strcmp(path, "-")) {
+		if (!(to.path = name = strndup(dir.ptr, dir.len)))
+			return err_nomem(err, "get");
+		rc = place_copy(&from, str_of(key), &to, str_of(slash ? slash + 1 : path), err);
+		free(name);
+		return rc;
+	}
 	if (!(rc = bucket_get(b, str_of(key), 0, BUCKET_TO_END, &out, NULL, err)))
 		rc = output_put("-", buf_str(&out), err);
 	buf_release(&out);
@@ -234,29 +245,33 @@ static bool objects_command_is_in_bucket(const char *text)
 	return !strncmp(text, IN_BUCKET, strlen(IN_BUCKET));
 }
 
-/* "bucket:a" is all keys below "a/". path: of malloc. */
-static enum err_code objects_command_read_place(
-	const char *text, const char *file, struct place *out, char **path, struct err *err)
+enum err_code bucket_place_open(
+	const char *text, const char *file, struct bucket_place *out, struct err *err)
 {
+	bool in_bucket = objects_command_is_in_bucket(text);
 	struct str s = str_of(text);
 
-	*out = (struct place){ 0 };
-	*path = NULL;
+	*out = (struct bucket_place){ 0 };
 	if (!s.len)
 		return err_set(err, ERR_INVALID, "a place is empty");
-	if (objects_command_is_in_bucket(text)) {
+	if (in_bucket) {
 		s.ptr += strlen(IN_BUCKET);
 		s.len -= strlen(IN_BUCKET);
 	}
-	while (s.len > !objects_command_is_in_bucket(text) && s.ptr[s.len - 1] == '/')
+	while (s.len > !in_bucket && s.ptr[s.len - 1] == '/')
 		s.len--;
-	if (asprintf(path, STR_FMT "%s", STR_ARG(s),
-			objects_command_is_in_bucket(text) && s.len ? "/" : "") < 0) {
-		*path = NULL;
-		return err_nomem(err, "copy");
+	if (asprintf(&out->path, STR_FMT "%s", STR_ARG(s), in_bucket && s.len ? "/" : "") < 0) {
+		out->path = NULL;
+		return err_nomem(err, "place");
 	}
-	out->path = *path;
-	return objects_command_is_in_bucket(text) ? bucket_of_config(file, &out->bucket, err) : ERR_OK;
+	out->is.path = out->path;
+	return in_bucket ? bucket_of_config(file, &out->is.bucket, err) : ERR_OK;
+}
+
+void bucket_place_close(struct bucket_place *p)
+{
+	bucket_close(p->is.bucket);
+	free(p->path);
 }
 
 static void objects_command_print_result(const struct copy_result *r)
@@ -274,24 +289,20 @@ static void objects_command_print_result(const struct copy_result *r)
 static enum err_code copy_flags_run(
 	const struct copy_flags *f, const char *from, const char *to, struct err *err)
 {
-	struct place source = { 0 }, target = { 0 };
-	char *source_path = NULL, *target_path = NULL;
+	struct bucket_place source = { 0 }, target = { 0 };
 	struct copy_result r = { 0 };
 	enum err_code rc;
 
-	if (!(rc = objects_command_read_place(from, f->file, &source, &source_path, err)) &&
-		!(rc = objects_command_read_place(
-			  to, f->to_file[0] ? f->to_file : f->file, &target, &target_path, err)) &&
-		!(rc = objects_copy_tree(&source, &target, (unsigned)f->workers, &r, err))) {
+	if (!(rc = bucket_place_open(from, f->file, &source, err)) &&
+		!(rc = bucket_place_open(to, f->to_file[0] ? f->to_file : f->file, &target, err)) &&
+		!(rc = objects_copy_tree(&source.is, &target.is, (unsigned)f->workers, &r, err))) {
 		objects_command_print_result(&r);
 		if (r.gone)
 			rc = err_set(err, ERR_UNAVAILABLE,
 				"%" PRIu64 " objects were deleted meanwhile: copy again", r.gone);
 	}
-	bucket_close(source.bucket);
-	bucket_close(target.bucket);
-	free(source_path);
-	free(target_path);
+	bucket_place_close(&source);
+	bucket_place_close(&target);
 	return rc;
 }
 
@@ -304,8 +315,8 @@ static enum err_code copy_flags_check(
 		return err_set(err, ERR_INVALID, "--to.config.file is for copies between two buckets");
 	if (!f->to_file[0] && !strcmp(from, to))
 		return err_set(err, ERR_INVALID, "FROM and TO are the same");
-	if (!f->workers || f->workers > COPY_WORKERS_MAX)
-		return err_set(err, ERR_INVALID, "--workers may be 1 to %u", COPY_WORKERS_MAX);
+	if (!f->workers || f->workers > COPIERS_MAX)
+		return err_set(err, ERR_INVALID, "--workers may be 1 to %u", COPIERS_MAX);
 	return ERR_OK;
 }
 

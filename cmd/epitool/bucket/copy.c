@@ -2,14 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "cmd/epitool/bucket/copy.h"
+#include "cmd/epitool/copiers.h"
 #include "cmd/epitool/progress.h"
-
-#define LOOK_NS (20 * NS_PER_MS)
 
 enum rank { RANK_OTHERS, RANK_META, RANK_MANIFEST, RANKS };
 
@@ -20,13 +17,8 @@ struct objects_copying {
 	uint64_t total; /* bytes */
 	uint64_t odd;
 	enum rank rank; /* of this turn */
-	_Atomic uint64_t next, done; /* done: bytes */
+	_Atomic uint64_t done; /* bytes */
 	_Atomic uint64_t copied, bytes, there, gone;
-	atomic_uint running;
-	atomic_bool failed;
-	struct mutex lock; /* guards rc, err */
-	enum err_code rc; /* the first one */
-	struct err err;
 };
 
 static struct str copy_last_part(struct str key)
@@ -82,13 +74,11 @@ static enum err_code copy_one(
 	enum err_code rc;
 	bool there;
 
-	if (atomic_load(&interrupted))
-		return err_set(err, ERR_CANCELED, "interrupted");
 	if ((rc = copy_is_there(c, o, &there, err)))
 		goto end;
 	if (there) {
 		c->there++;
-	} else if (!(rc = place_copy(c->from, c->to, o->key, err))) {
+	} else if (!(rc = place_copy(c->from, o->key, c->to, o->key, err))) {
 		c->copied++;
 		c->bytes += o->bytes;
 	}
@@ -104,60 +94,22 @@ end:
 
 /* ---- all of them ---- */
 
-static void copy_fail(struct objects_copying *c, enum err_code rc, const struct err *err)
-{
-	mutex_lock(&c->lock);
-	if (!c->rc) {
-		c->rc = rc;
-		c->err = *err;
-	}
-	mutex_unlock(&c->lock);
-	atomic_store(&c->failed, true);
-}
-
-static void copy_work(void *ctx)
+static enum err_code copy_work(void *ctx, size_t i, struct err *err)
 {
 	struct objects_copying *c = ctx;
-	struct err err;
-	enum err_code rc;
-	uint64_t i;
+	const struct place_object *o = &c->source.v[i];
 
-	while (!atomic_load(&c->failed) && (i = c->next++) < c->source.n)
-		if (copy_rank_of(c->source.v[i].key) == c->rank &&
-			(rc = copy_one(c, &c->source.v[i], &err)))
-			copy_fail(c, rc, &err);
-	atomic_fetch_sub(&c->running, 1);
+	return copy_rank_of(o->key) == c->rank ? copy_one(c, o, err) : ERR_OK;
 }
 
-static void copy_cancel(const struct place *p)
+static void copy_cancel(void *ctx)
 {
-	if (p->bucket)
-		bucket_cancel(p->bucket, 0);
-}
+	struct objects_copying *c = ctx;
 
-static void copy_rank(struct objects_copying *c, enum rank rank, unsigned workers)
-{
-	struct thread threads[COPY_WORKERS_MAX] = { 0 };
-	struct err err;
-	enum err_code rc;
-
-	c->rank = rank;
-	c->next = 0;
-	for (unsigned i = 0; i < workers; i++) {
-		atomic_fetch_add(&c->running, 1);
-		if ((rc = thread_start(&threads[i], "copy", copy_work, c, &err))) {
-			atomic_fetch_sub(&c->running, 1);
-			copy_fail(c, rc, &err);
-		}
-	}
-	while (atomic_load(&c->running) && !atomic_load(&interrupted))
-		progress_wait(LOOK_NS);
-	if (atomic_load(&interrupted)) {
-		copy_cancel(c->from);
-		copy_cancel(c->to);
-	}
-	for (unsigned i = 0; i < workers; i++)
-		thread_join(&threads[i]);
+	if (c->from->bucket)
+		bucket_cancel(c->from->bucket, 0);
+	if (c->to->bucket)
+		bucket_cancel(c->to->bucket, 0);
 }
 
 static enum err_code copy_list_both(struct objects_copying *c, struct err *err)
@@ -182,7 +134,8 @@ static enum err_code copy_save_manifests(
 
 	for (size_t i = 0; i < c->source.n; i++)
 		if (copy_rank_of(c->source.v[i].key) == RANK_MANIFEST &&
-			(rc = place_copy(c->from, &saved, c->source.v[i].key, err)) && rc != ERR_NOT_FOUND)
+			(rc = place_copy(c->from, c->source.v[i].key, &saved, c->source.v[i].key, err)) &&
+			rc != ERR_NOT_FOUND)
 			return rc;
 	return place_list(&saved, &c->arena, out, err);
 }
@@ -191,6 +144,9 @@ static enum err_code copy_all(
 	struct objects_copying *c, const char *dir, unsigned workers, struct err *err)
 {
 	const struct place saved = { .path = dir }, *from = c->from;
+	struct copiers_job job = {
+		.workers = workers, .fn = copy_work, .cancel = copy_cancel, .ctx = c
+	};
 	struct place_list manifests = { 0 };
 	enum err_code rc;
 
@@ -204,25 +160,25 @@ static enum err_code copy_all(
 		c->total += c->source.v[i].bytes;
 	c->odd = c->source.odd;
 	progress_set(0, c->total);
-	for (enum rank r = 0; r < RANKS && !c->rc; r++) {
-		if (r == RANK_MANIFEST && c->gone) /* it may name them */
+	for (c->rank = 0; c->rank < RANKS && !rc; c->rank++) {
+		if (c->rank == RANK_MANIFEST && c->gone) /* it may name them */
 			break;
-		if (r == RANK_MANIFEST && from->bucket) {
+		if (c->rank == RANK_MANIFEST && from->bucket) {
 			c->from = &saved;
 			c->source = manifests;
 		}
-		copy_rank(c, r, workers);
+		job.n = c->source.n;
+		rc = copiers_run(&job, err);
 		c->from = from;
 	}
-	if (c->rc)
-		return err_copy(err, &c->err);
-	return ERR_OK;
+	return rc;
 }
 
 enum err_code objects_copy_tree(const struct place *from, const struct place *to, unsigned workers,
 	struct copy_result *out, struct err *err)
 {
 	struct objects_copying c = { .from = from, .to = to };
+	struct err remove_err;
 	enum err_code rc;
 	char *dir;
 
@@ -233,16 +189,14 @@ enum err_code objects_copy_tree(const struct place *from, const struct place *to
 		free(dir);
 		return rc;
 	}
-	mutex_init(&c.lock);
 	arena_init(&c.arena, 0);
 	progress_begin("copying");
-	rc = copy_all(&c, dir, workers < COPY_WORKERS_MAX ? workers : COPY_WORKERS_MAX, err);
+	rc = copy_all(&c, dir, workers, err);
 	progress_end();
 	*out = (struct copy_result){ c.copied, c.bytes, c.there, c.gone, c.odd };
-	if (fs_remove_tree(&fs_posix, dir, &c.err))
-		log_warn("epitool", "a directory stays", LOG_S("path", dir), LOG_E(&c.err));
+	if (fs_remove_tree(&fs_posix, dir, &remove_err))
+		log_warn("epitool", "a directory stays", LOG_S("path", dir), LOG_E(&remove_err));
 	free(dir);
 	arena_release(&c.arena);
-	mutex_destroy(&c.lock);
 	return rc;
 }

@@ -7,14 +7,12 @@
  * copy finds what it names.
  *
  * Errors:    ERR_CANCELED after Ctrl-C; those of places.
- * Threads:   starts `workers` and waits for them.
+ * Threads:   starts `workers` (copiers.h) and waits for them.
  */
 #ifndef CMD_EPITOOL_BUCKET_COPY_H
 #define CMD_EPITOOL_BUCKET_COPY_H
 
 #include "cmd/epitool/bucket/place.h"
-
-#define COPY_WORKERS_MAX 64u
 
 struct copy_result {
 	uint64_t copied, bytes; /* now */

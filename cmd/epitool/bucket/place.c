@@ -4,27 +4,27 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/fs.h"
+#include "base/clock.h"
 
 #define PIECE_BYTES (16u << 20)
+#define FILE_PIECE_BYTES (1u << 20)
 #define DEPTH_MAX 32
-#define PART ".epitool-part" /* behind the name of a file that is not whole yet */
 
 /* ---- lists ---- */
 
 static enum err_code place_list_add(
-	struct place_list *l, struct arena *a, struct str key, uint64_t bytes, struct err *err)
+	struct place_list *l, struct arena *a, struct place_object o, struct err *err)
 {
-	struct place_object o = { .key = str_dup(a, key), .bytes = bytes };
-
-	if (bucket_check_key(key, NULL) || str_has_suffix(key, STR(PART))) {
+	if (bucket_check_key(o.key, NULL) || str_has_suffix(o.key, STR(PLACE_PART))) {
 		l->odd++;
 		return ERR_OK;
 	}
+	o.key = str_dup(a, o.key);
 	if (!o.key.ptr || !arena_array_room(a, &l->v, l->n, 1, &l->cap))
 		return arena_fail(a, "list", err);
 	l->v[l->n++] = o;
@@ -42,7 +42,14 @@ static enum err_code place_on_object(void *ctx, const struct bucket_object *o, s
 	struct place_listing *x = ctx;
 	struct str key = { o->key.ptr + x->prefix_len, o->key.len - x->prefix_len };
 
-	return place_list_add(x->l, x->a, key, o->info.bytes, err);
+	return place_list_add(
+		x->l, x->a, (struct place_object){ key, o->info.bytes, o->info.modified_ns, 0 }, err);
+}
+
+static struct place_object place_object_of(struct str key, const struct stat *st)
+{
+	return (struct place_object){ key, (uint64_t)st->st_size,
+		(int64_t)st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec, st->st_ino };
 }
 
 /* below: of the directory, "" or "a/b/". */
@@ -74,7 +81,7 @@ static enum err_code place_walk(
 				return arena_fail(p->a, "list", err);
 			rc = place_walk(p, path, str_of(key), depth + 1, err);
 		} else if (S_ISREG(st.st_mode)) {
-			rc = place_list_add(p->l, p->a, str_of(key), (uint64_t)st.st_size, err);
+			rc = place_list_add(p->l, p->a, place_object_of(str_of(key), &st), err);
 		} else {
 			p->l->odd++;
 		}
@@ -118,45 +125,62 @@ static char *place_name_of(const struct place *p, struct str key)
 																							  name;
 }
 
-static enum err_code place_open_file(const char *path, int *fd, struct err *err)
+static struct fs *place_fs(const struct place *p)
 {
-	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	return *fd < 0 ? err_errno(err, errno, "%s", path) : ERR_OK;
+	return p->fs ? p->fs : &fs_posix;
 }
 
-static enum err_code place_file_hash(
-	const char *path, char out[BUCKET_HASH_LEN + 1], struct err *err)
+static enum err_code place_open_path(const char *path, int *fd, struct err *err)
 {
-	enum err_code rc;
-	int fd;
+	struct stat st;
 
-	if ((rc = place_open_file(path, &fd, err)))
-		return rc;
-	rc = bucket_file_hash(fd, out, err);
-	close(fd);
-	return rc ? err_wrap(err, rc, "%s", path) : ERR_OK;
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (*fd < 0)
+		return err_errno(err, errno, "%s", path);
+	if (!fstat(*fd, &st) && S_ISREG(st.st_mode))
+		return ERR_OK;
+	close(*fd);
+	return err_set(err, ERR_CORRUPT, "%s: it is no regular file", path);
+}
+
+enum err_code place_open_file(const struct place *p, struct str key, int *fd, struct err *err)
+{
+	char *path = place_name_of(p, key);
+	enum err_code rc;
+
+	if (!path)
+		return err_nomem(err, "open");
+	rc = place_open_path(path, fd, err);
+	free(path);
+	return rc;
 }
 
 enum err_code place_hash(
 	const struct place *p, struct str key, char out[BUCKET_HASH_LEN + 1], struct err *err)
 {
-	char *name = place_name_of(p, key);
 	struct bucket_info info;
 	enum err_code rc;
+	char *name;
+	int fd;
 
-	if (!name)
-		return err_nomem(err, "copy");
 	if (!p->bucket) {
-		rc = place_file_hash(name, out, err);
-	} else if (!(rc = bucket_head(p->bucket, str_of(name), &info, err))) {
-		memcpy(out, info.hash, sizeof(info.hash));
+		if ((rc = place_open_file(p, key, &fd, err)))
+			return rc;
+		rc = bucket_file_hash(fd, out, err);
+		close(fd);
+		return rc ? err_wrap(err, rc, STR_FMT, STR_ARG(key)) : ERR_OK;
 	}
+	if (!(name = place_name_of(p, key)))
+		return err_nomem(err, "hash");
+	if (!(rc = bucket_head(p->bucket, str_of(name), &info, err)))
+		memcpy(out, info.hash, sizeof(info.hash));
 	free(name);
 	return rc;
 }
 
 /* Piece by piece: the object stays the same one, and its hash is that of what was put. */
-static enum err_code objects_place_fetch(struct bucket *b, struct str key, int fd, struct err *err)
+static enum err_code place_fetch_object(
+	struct bucket *b, struct str key, struct fs *fs, int fd, struct err *err)
 {
 	char etag[BUCKET_ETAG_BYTES_MAX] = "", hash[BUCKET_HASH_LEN + 1];
 	struct bucket_info info;
@@ -174,7 +198,7 @@ static enum err_code objects_place_fetch(struct bucket *b, struct str key, int f
 		if (!rc && strcmp(info.etag, etag))
 			rc = err_set(err, ERR_UNAVAILABLE, STR_FMT ": it has changed meanwhile", STR_ARG(key));
 		if (!rc)
-			rc = fs_posix.ops->write(&fs_posix, fd, piece.ptr, piece.len, err);
+			rc = fs->ops->write(fs, fd, piece.ptr, piece.len, err);
 		at += piece.len;
 	} while (!rc && at < info.bytes);
 	buf_release(&piece);
@@ -184,76 +208,145 @@ static enum err_code objects_place_fetch(struct bucket *b, struct str key, int f
 	return rc;
 }
 
-static enum err_code place_fetch_beside(
-	struct bucket *b, struct str key, const char *part, const char *path, struct err *err)
+static enum err_code place_fetch_file(int from, struct fs *fs, int to, struct err *err)
 {
-	int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-	struct str dir = path_dir(str_of(path));
-	enum err_code rc;
-	char *name;
+	struct buf piece = { 0 };
+	enum err_code rc = ERR_OK;
+	off_t at = 0;
+	ssize_t n = 0;
 
-	if (fd < 0)
-		return err_errno(err, errno, "%s", part);
-	if (!(rc = objects_place_fetch(b, key, fd, err)))
-		rc = fs_posix.ops->sync(&fs_posix, fd, err);
-	close(fd);
-	if (!rc)
-		rc = fs_posix.ops->rename(&fs_posix, part, path, err);
-	if (rc) {
-		unlink(part);
-		return rc;
-	}
-	if (!(name = strndup(dir.ptr, dir.len)))
+	if (!buf_reserve(&piece, FILE_PIECE_BYTES))
 		return err_nomem(err, "copy");
-	rc = fs_posix.ops->sync_dir(&fs_posix, name, err);
-	free(name);
+	do {
+		n = pread(from, piece.ptr, FILE_PIECE_BYTES, at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			rc = err_set(err, ERR_CORRUPT, "it cannot be read: %s", strerrordesc_np(errno));
+		else
+			rc = fs->ops->write(fs, to, piece.ptr, (size_t)n, err);
+		at += n;
+	} while (!rc && n);
+	buf_release(&piece);
 	return rc;
 }
 
-enum err_code place_fetch(struct bucket *b, struct str key, const char *path, struct err *err)
+/* Where bytes come from: an object, or an open file. */
+struct place_source {
+	struct bucket *bucket;
+	struct str key;
+	int fd; /* without a bucket */
+};
+
+/* A file is written beside its place under a name that nobody else uses, synced and renamed. */
+static enum err_code place_write_beside(const struct place_source *from, struct fs *fs,
+	const char *part, const char *path, const char *dir, struct err *err)
+{
+	enum err_code rc;
+	int fd;
+
+	if ((rc = fs->ops->open(fs, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666, &fd, err)))
+		return rc;
+	rc = from->bucket ? place_fetch_object(from->bucket, from->key, fs, fd, err) :
+						place_fetch_file(from->fd, fs, fd, err);
+	if (!rc)
+		rc = fs->ops->sync(fs, fd, err);
+	if (close(fd) && !rc)
+		rc = err_errno(err, errno, "close %s", part);
+	if (!rc)
+		rc = fs->ops->rename(fs, part, path, err);
+	if (!rc)
+		return fs->ops->sync_dir(fs, dir, err);
+	(void)!fs->ops->unlink(fs, part, NULL); /* what stays ends in PLACE_PART: it is in no list */
+	return rc;
+}
+
+static enum err_code place_write_file(
+	const struct place_source *from, struct fs *fs, const char *path, struct err *err)
 {
 	struct str dir = path_dir(str_of(path));
 	char *name = strndup(dir.ptr, dir.len), *part = NULL;
+	uint64_t random = 0;
 	enum err_code rc;
 
-	if (!name || asprintf(&part, "%s%s", path, PART) < 0) {
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random ^= (uint64_t)clock_monotonic_ns();
+	if (!name || asprintf(&part, "%s.%016llx" PLACE_PART, path, (unsigned long long)random) < 0) {
 		free(name);
 		return err_nomem(err, "copy");
 	}
-	if (!(rc = fs_mkdir_all(&fs_posix, name, err)))
-		rc = place_fetch_beside(b, key, part, path, err);
+	if (!(rc = fs_mkdir_all(fs, name, err)))
+		rc = place_write_beside(from, fs, part, path, name, err);
 	free(name);
 	free(part);
 	return rc;
 }
 
-static enum err_code place_put(struct bucket *b, const char *key, const char *path, struct err *err)
+enum err_code place_put(const struct place *p, struct str key, int fd, struct err *err)
 {
-	enum err_code rc;
-	int fd;
-
-	if ((rc = place_open_file(path, &fd, err)))
-		return rc;
-	rc = bucket_put_file(b, str_of(key), fd, err);
-	close(fd);
-	return rc;
-}
-
-static enum err_code place_copy_file(const char *source, const char *target, struct err *err)
-{
-	struct str dir = path_dir(str_of(target));
-	char *name = strndup(dir.ptr, dir.len);
-	struct buf bytes = { 0 };
+	char *name = place_name_of(p, key);
 	enum err_code rc;
 
 	if (!name)
 		return err_nomem(err, "copy");
-	if (!(rc = fs_read_file(source, PLACE_FILE_BYTES_MAX, &bytes, err)) &&
-		!(rc = fs_mkdir_all(&fs_posix, name, err)))
-		rc = fs_write_file(&fs_posix, target, buf_str(&bytes), err);
-	buf_release(&bytes);
+	rc = p->bucket ? bucket_put_file(p->bucket, str_of(name), fd, err) :
+					 place_write_file(&(struct place_source){ .fd = fd }, place_fs(p), name, err);
 	free(name);
 	return rc;
+}
+
+enum err_code place_write(const struct place *p, struct str key, struct str bytes, struct err *err)
+{
+	char *name = place_name_of(p, key), *dir = NULL;
+	enum err_code rc;
+
+	if (!name) {
+		rc = err_nomem(err, "write");
+	} else if (p->bucket) {
+		rc = bucket_put(p->bucket, str_of(name), bytes, BUCKET_ANY, NULL, NULL, err);
+	} else if (!(dir = strndup(name, path_dir(str_of(name)).len))) {
+		rc = err_nomem(err, "write");
+	} else if (!(rc = fs_mkdir_all(place_fs(p), dir, err))) {
+		rc = fs_write_file(place_fs(p), name, bytes, err);
+	}
+	free(dir);
+	free(name);
+	return rc;
+}
+
+enum err_code place_read(
+	const struct place *p, struct str key, size_t max, struct buf *out, struct err *err)
+{
+	char *name = place_name_of(p, key);
+	struct bucket_info info;
+	enum err_code rc;
+
+	if (!name)
+		return err_nomem(err, "read");
+	if (!p->bucket)
+		rc = fs_read_file(name, max, out, err);
+	else if ((rc = bucket_head(p->bucket, str_of(name), &info, err)))
+		;
+	else if (info.bytes > max)
+		rc = err_set(err, ERR_LIMIT, "%s is %llu bytes, limit %zu", name,
+			(unsigned long long)info.bytes, max);
+	else
+		rc = bucket_get(p->bucket, str_of(name), 0, BUCKET_TO_END, out, NULL, err);
+	free(name);
+	return rc;
+}
+
+enum err_code place_remove(const struct place *p, struct str key, struct err *err)
+{
+	char *name = place_name_of(p, key);
+	enum err_code rc;
+
+	if (!name)
+		return err_nomem(err, "remove");
+	rc = p->bucket ? bucket_delete(p->bucket, str_of(name), err) :
+					 place_fs(p)->ops->unlink(place_fs(p), name, err);
+	free(name);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
 const char *place_temp_dir(void)
@@ -265,7 +358,7 @@ const char *place_temp_dir(void)
 
 /* By a file without a name, so that both ends may be repeated. */
 static enum err_code place_copy_object(const struct place *from, const char *source,
-	const struct place *to, const char *target, struct err *err)
+	const struct place *to, struct str to_key, struct err *err)
 {
 	enum err_code rc;
 	char *path;
@@ -278,30 +371,34 @@ static enum err_code place_copy_object(const struct place *from, const char *sou
 		rc = err_errno(err, errno, "%s", path);
 	} else {
 		unlink(path);
-		if (!(rc = objects_place_fetch(from->bucket, str_of(source), fd, err)))
-			rc = bucket_put_file(to->bucket, str_of(target), fd, err);
+		if (!(rc = place_fetch_object(from->bucket, str_of(source), &fs_posix, fd, err)))
+			rc = place_put(to, to_key, fd, err);
 		close(fd);
 	}
 	free(path);
 	return rc;
 }
 
-enum err_code place_copy(
-	const struct place *from, const struct place *to, struct str key, struct err *err)
+enum err_code place_copy(const struct place *from, struct str from_key, const struct place *to,
+	struct str to_key, struct err *err)
 {
-	char *source = place_name_of(from, key), *target = place_name_of(to, key);
+	char *source = place_name_of(from, from_key), *target = place_name_of(to, to_key);
 	enum err_code rc;
+	int fd;
 
-	if (!source || !target)
+	if (!source || !target) {
 		rc = err_nomem(err, "copy");
-	else if (!from->bucket && !to->bucket)
-		rc = place_copy_file(source, target, err);
-	else if (!from->bucket)
-		rc = place_put(to->bucket, target, source, err);
-	else if (!to->bucket)
-		rc = place_fetch(from->bucket, str_of(source), target, err);
-	else
-		rc = place_copy_object(from, source, to, target, err);
+	} else if (!from->bucket) {
+		if (!(rc = place_open_path(source, &fd, err))) {
+			rc = place_put(to, to_key, fd, err);
+			close(fd);
+		}
+	} else if (!to->bucket) {
+		rc = place_write_file(
+			&(struct place_source){ from->bucket, str_of(source), -1 }, place_fs(to), target, err);
+	} else {
+		rc = place_copy_object(from, source, to, to_key, err);
+	}
 	free(source);
 	free(target);
 	return rc;
