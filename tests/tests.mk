@@ -39,7 +39,7 @@ UNIT_PARTS_promql := tests/promql/levels/model.c
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c tests/tsdb/debuginfo/oracle/bundles.c
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c tests/tsdb/debuginfo/oracle/bundles.c
-UNIT_PARTS_cmd := $(addprefix cmd/epitool/,$(addprefix debuginfo/,bundle_body.c debug_files.c native_file.c) run_labels.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix convert/,alloy_lexer.c alloy_parser.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,$(addprefix debuginfo/,bundle_body.c debug_files.c native_file.c) progress.c copiers.c bucket/place.c $(addprefix backup/backup_,manifest.c store.c source.c save.c restore.c) run_labels.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix convert/,alloy_lexer.c alloy_parser.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
 	$(addprefix cmd/epimetheus/,cluster_view.c lease_gate.c limits.c modes.c options.c rules/rules_state.c) $(wildcard cmd/shared/*.c) \
 	$(addprefix cmd/book/,api_part.c config_part.c config_walk.c markdown.c)
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/epitool/backup/backup_command.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/shared/completion_script.h"
 
@@ -97,6 +98,14 @@ const struct tool_command tool_commands[] = {
 	{ "tsdb", "dump", tsdb_dump, "tsdb dump [--match=SELECTOR] [-o DIR] [DIR]",
 		"Print rows, or write each as a pprof file.",
 		{ { 1, "something cannot be read or written" } } },
+	{ "tsdb", "backup", tsdb_backup, "tsdb backup [FLAGS] DIR TO",
+		"Back up a data directory to a directory or bucket.",
+		{ { 1, "there is no backup, or it has findings" }, { 130, INTERRUPTED } } },
+	{ "tsdb", "restore", tsdb_restore, "tsdb restore [FLAGS] FROM DIR",
+		"Restore a backup, and verify it.",
+		{ { 1, "nothing was restored, or with findings" }, { 130, INTERRUPTED } } },
+	{ "tsdb", "backups", tsdb_backups, "tsdb backups [FLAGS] FROM", "List backups.",
+		{ { 1, "the place cannot be read, or a manifest is damaged" }, { 130, INTERRUPTED } } },
 	{ "completion", NULL, tool_completion, "completion bash|zsh|fish",
 		"Print a script that completes commands and flags in a shell.",
 		{ { 1, "the script cannot be written" } } },

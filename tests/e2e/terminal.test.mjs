@@ -7,6 +7,8 @@ import {
 } from './lib.mjs';
 
 const run = (t, ...args) => finish(t, epitool, args);
+/** Commands of `epitool tsdb`, in the order of its help. */
+const tsdb = ['list', 'analyze', 'verify', 'repair', 'dump', 'backup', 'restore', 'backups'];
 
 const BASE = 'main.main;main.handle;main.parsePrices 10\nmain.main;main.handle;main.parsePrices;runtime.memmove 20\nmain.main;main.serve 70\n';
 const NEW = 'main.main;main.handle;main.parsePrices 40\nmain.main;main.handle;main.parsePrices;runtime.memmove 50\nmain.main;main.serve 60\nmain.main;main.retry 5\n';
@@ -52,8 +54,8 @@ test('epitool: did you mean', async (t) => {
   const cases = [
     [['qurey', '1'], `unknown command 'qurey'; did you mean "query"?`],
     [['chek', 'config', 'x.yml'], `unknown command 'chek'; did you mean "check config"?`],
-    [['tsdb', 'lst'], `unknown command 'tsdb lst'; it has list, analyze, verify, repair, dump; did you mean "tsdb list"?`],
-    [['tsdb'], `incomplete command 'tsdb'; it has list, analyze, verify, repair, dump`],
+    [['tsdb', 'lst'], `unknown command 'tsdb lst'; it has ${tsdb.join(', ')}; did you mean "tsdb list"?`],
+    [['tsdb'], `incomplete command 'tsdb'; it has ${tsdb.join(', ')}`],
     [['xyzzy'], `unknown command 'xyzzy'`],
     [['a\x1b[2J'], `unknown command 'a\\x1b[2J'`],
   ];
@@ -264,7 +266,7 @@ test('completion in shells', async (t) => {
   const bash = (program, ...words) => offered(scripts[`${program}.bash`].file, program, words);
   assert.deepEqual(bash('epitool', 'query', '--fo'), ['--format=']);
   assert.deepEqual(bash('epitool', 'fl'), ['flame']);
-  assert.deepEqual(bash('epitool', 'tsdb', ''), ['list', 'analyze', 'verify', 'repair', 'dump']);
+  assert.deepEqual(bash('epitool', 'tsdb', ''), tsdb);
   assert.deepEqual(bash('epitool', 'tsdb', 'repair', '--a'), ['--accept']);
   assert.deepEqual(bash('epitool', 'debuginfo', 'upload', '--no-'), ['--no-wait']);
   assert.deepEqual(bash('epitool', 'query', '--format', '=', 'j'), []);
