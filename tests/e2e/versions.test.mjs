@@ -1,11 +1,13 @@
 // Data directories that older programs wrote (versions/): this one reads each in place, and answers what they answered, at once,
-// after it cut and joined what they left, and with a window of theirs that was set aside.
+// after it cut and joined what they left, with a window of theirs that was set aside, and out of a backup. Their configurations
+// are read, and their flags are known.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { answersOf } from './versions/ask.mjs';
-import { api, epitool, finish, join, request, root, scratch, startServer, until } from './lib.mjs';
+import { readTree } from './bucket_cases.mjs';
+import { api, epimetheus, epitool, finish, helpFlags, join, request, root, scratch, startServer, until } from './lib.mjs';
 
 const DIR = join(root, 'tests/e2e/versions');
 const CONFIG = 'scrape_configs: []\n';
@@ -56,6 +58,20 @@ for (const archive of archives) {
     assert.deepEqual(await answersOf(server.url, times), answers);
   });
 
+  test(`${archive}: answers out of a backup, which changes nothing in it`, async (t) => {
+    const { dir, times, answers } = unpack(t, archive);
+    const data = join(dir, 'data'), tree = readTree(data);
+    for (const args of [['backup', data, join(dir, 'to')], ['restore', join(dir, 'to'), join(dir, 'back/data')]]) {
+      const run = await finish(t, epitool, ['tsdb', ...args]);
+      assert.equal(run.code, 0, run.out + run.err);
+    }
+    const { lock, ...after } = readTree(data);
+    assert.ok(lock);
+    assert.deepEqual(after, tree);
+    const server = await open(t, join(dir, 'back'));
+    assert.deepEqual(await answersOf(server.url, times), answers);
+  });
+
   test(`${archive}: a window that was set aside is found again`, async (t) => {
     const { dir, times, answers } = unpack(t, archive);
     const [start] = windows(dir);
@@ -68,6 +84,30 @@ for (const archive of archives) {
     assert.deepEqual(await answersOf(server.url, times), answers);
     assert.deepEqual(windows(dir), [start]);
     assert.match(server.err, /msg="window that was set aside is served again"/);
+  });
+}
+
+for (const archive of archives) {
+  test(`${archive}: the configurations of that program are read, and its flags are known`, async (t) => {
+    const dir = scratch(t);
+    execFileSync('tar', ['-xzf', join(DIR, 'config', archive), '-C', dir]);
+    const examples = join(dir, 'examples');
+    for (const user of ['ci', 'probe']) writeFileSync(join(examples, `${user}.token`), `a-token-of-${user}-in-a-test\n`); // web.yml's
+    const files = readdirSync(examples, { recursive: true }).filter((name) => /\.ya?ml$/.test(name)).sort();
+    const kinds = { config: [], rules: [], 'web-config': [] };
+    for (const name of files)
+      kinds[/^rules\/|rules\.yml$/.test(name) ? 'rules' : name === 'web.yml' ? 'web-config' : 'config'].push(join(examples, name));
+    assert.ok(kinds.config.length >= 2 && kinds.rules.length >= 9);
+    for (const [kind, names] of Object.entries(kinds)) {
+      if (!names.length) continue;
+      const flags = kind === 'config' ? ['--syntax-only'] : [];
+      const run = await finish(t, epitool, ['check', kind, ...flags, ...names]);
+      assert.equal(run.code, 0, run.out + run.err);
+    }
+    const known = new Set(helpFlags((await finish(t, epimetheus, ['--help'])).out).map((f) => f.replace('[no-]', '')));
+    const flags = readFileSync(join(dir, 'flags'), 'utf8').split('\n').filter(Boolean);
+    assert.ok(flags.length >= 40);
+    assert.deepEqual(flags.filter((f) => !known.has(f)), []);
   });
 }
 
