@@ -243,7 +243,7 @@ test('What is no source or no place is refused', async (t) => {
   const server = await startServer(t, { dir, config: NOTHING });
   const denied = await run(t, 'backup', `--server=${server.url}`, data, join(dir, 'to'));
   assert.equal(denied.code, 1);
-  assert.match(denied.err, /a server has the directory: ask http:\S+ for a snapshot: .*--web\.enable-admin-api/);
+  assert.match(denied.err, /the directory is in use: ask http:\S+ for a snapshot: .*--web\.enable-admin-api/);
   assert.equal((await query(server, 'vector(1)')).result.length, 1);
   await server.stop();
   for (const [args, want] of [
@@ -259,6 +259,9 @@ test('What is no source or no place is refused', async (t) => {
   const full = await run(t, 'restore', join(dir, 'to'), data);
   assert.equal(full.code, 1);
   assert.match(full.err, /data is not empty: it has blocks\n/);
+  const none = await run(t, 'backups', join(dir, 'nothing'));
+  assert.equal(none.code, 1);
+  assert.match(none.err, /nothing: no such directory/);
   const unknown = await run(t, 'restore', '--backup=20200101T000000Z-00000000', join(dir, 'to'), join(dir, 'back'));
   assert.equal(unknown.code, 1);
   assert.match(unknown.err, /20200101T000000Z-00000000/);

@@ -87,7 +87,7 @@ static enum err_code backup_command_ask_snapshot(
 	if ((rc = client_send(&f->client, &request, &answer, err))) {
 		buf_release(&answer);
 		return err_wrap(
-			err, rc, "a server has the directory: ask %s for a snapshot", f->client.server);
+			err, rc, "the directory is in use: ask %s for a snapshot", f->client.server);
 	}
 	root = json_loadb(answer.ptr, answer.len, 0, NULL);
 	text = json_string_value(json_object_get(json_object_get(root, "data"), "name"));
@@ -512,7 +512,10 @@ int tsdb_backups(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	interrupt_catch();
-	if (!(rc = backup_at_open(args[0], config, &at, &err)))
+	if (!(rc = backup_at_open(args[0], config, &at, &err)) && !at.place.is.bucket &&
+		!fs_exists(at.place.is.path))
+		rc = err_set(&err, ERR_NOT_FOUND, "%s: no such directory", at.place.is.path);
+	if (!rc)
 		rc = backup_command_print_list(&at.store, as_json, &err);
 	backup_at_close(&at);
 	return backup_command_end(rc, &err);
