@@ -1,7 +1,5 @@
 # Epimetheus. `make help` lists the targets; everything is built below $(BUILD), nothing in the tree.
 
-VERSION := 0.1.0
-
 MODE ?= release
 ifeq ($(MODE),release)
 BUILD ?= build
@@ -19,9 +17,11 @@ endif
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-# Tests' builds have none: each commit would link all tests anew.
+# The commit and its date. Tests' builds have none: each commit would link all tests anew.
 ifeq ($(origin REVISION)$(MODE),undefinedrelease)
-REVISION := $(if $(wildcard .git),$(shell git rev-parse --short=12 HEAD 2>/dev/null))
+COMMIT := $(shell base/self/commit.sh)
+REVISION := $(word 1,$(COMMIT))
+REVISION_TIME := $(word 2,$(COMMIT))
 endif
 
 # ---------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ endif
 
 # Locks know their holder in all but release builds (base/thread.h).
 CHECK_LOCKS := $(if $(filter release,$(MODE)),,-DEPI_CHECK_LOCKS)
-CPPFLAGS := $(CHECK_LOCKS) -I. -I$(BUILD)/gen -D_GNU_SOURCE -DEPI_VERSION='"$(VERSION)"'
+CPPFLAGS := $(CHECK_LOCKS) -I. -I$(BUILD)/gen -D_GNU_SOURCE
 # A sanitizer's report needs lines only; -g1 saves a sixth of the time to compile.
 DEBUG := $(if $(filter release debug,$(MODE)),-g,-g1)
 COMMON := $(DEBUG) -pthread -fno-strict-aliasing -fasynchronous-unwind-tables \
@@ -244,13 +244,17 @@ $(BUILD)/gen/promql/syntax/grammar.c $(BUILD)/gen/promql/syntax/grammar.h &: pro
 	@lemon -q -l -d$(@D) -T$(LEMON_TEMPLATE) $<
 	@touch $(@D)/grammar.h # lemon leaves an equal one alone
 LEMON_TEMPLATE := $(firstword $(wildcard /usr/share/lemon/lempar.c) /usr/share/lemon/lempar.c)
+# The version of all is the file base/VERSION.
+$(BUILD)/gen/base/version.h: base/VERSION | $(DEPS)
+	@mkdir -p $(@D)
+	@printf '#define EPI_VERSION "%s"\n' "$$(cat $<)" >$@
 # Generated headers are made before anything is compiled, since any file may include them.
-GENERATED := $(BUILD)/gen/promql/syntax/grammar.h $(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
+GENERATED := $(BUILD)/gen/base/version.h $(BUILD)/gen/promql/syntax/grammar.h $(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
 $(call objects,$(foreach r,$(ROOMS),$(call room_sources,$(r))) $(wildcard cmd/*/*.c cmd/*/*/*.c)) \
 	$(call objects,$(wildcard $(foreach d,* */* */*/* */*/*/*,tests/$(d).c tests/$(d).cc))) \
 	$(foreach r,$(ROOMS),$(call gen_objects,$(GEN_$(r)))): | $(GENERATED)
 
-# The revision and the versions of the linked libraries are a source. They are looked at again after packages or apt's lists
+# The commit and the versions of the linked libraries are a source. They are looked at again after packages or apt's lists
 # changed, or for another revision; the source is written if it would differ. Libraries that are behind are named then.
 LIBRARY_PACKAGES = $(filter %-dev,$(PKGS_build)) libstdc++-$(shell gcc -dumpversion)-dev
 PACKAGES_SEEN := $(BUILD)/.packages
@@ -262,7 +266,7 @@ packages_unseen := $(shell seen=$(PACKAGES_SEEN); \
 	done)
 .PHONY: FORCE
 $(GEN_base/self): $(firstword $(packages_unseen)) | $(DEPS)
-	@base/self/packages.sh record $@ '$(REVISION)' $(LIBRARY_PACKAGES)
+	@base/self/packages.sh record $@ '$(REVISION)' '$(REVISION_TIME)' $(LIBRARY_PACKAGES)
 ifeq ($(MODE),release)
 	@base/self/packages.sh behind $(LIBRARY_PACKAGES) | while read -r package old new; do \
 		echo "  OLD   $$package $$old is linked, $$new is there: make deps-upgrade"; \

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "base/version.h"
 #include "scrape/manager_internal.h"
 #include "scrape/symbol_cache.h"
 

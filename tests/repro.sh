@@ -12,8 +12,8 @@ tests/files.sh | tar -c --null -T - | tar -x -C "$copy"
 # The page is built again from the packages that are already here.
 cp -r "$build/ui-src" "$copy/build/"
 # The copy has no repository.
-REVISION=$("$build/epimetheus" --version | sed -n '1s/.*(revision \(.*\))$/\1/p')
-export REVISION
+read -r REVISION REVISION_TIME < <(base/self/commit.sh)
+export REVISION REVISION_TIME
 find "$copy" -exec touch -d @1700000000 {} +
 touch "$copy/build/ui-src/.installed"
 (cd "$copy" && make --no-print-directory >"$work/log" 2>&1) || tail -n 30 "$work/log"

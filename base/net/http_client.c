@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/net/http_client_internal.h"
+#include "base/version.h"
 
 #define CONNECTIONS_DEFAULT 1024
 #define REQUEST_BLOCK_BYTES 1024 /* a URL with its headers; thousands of requests are held open */

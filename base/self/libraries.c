@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/version.h"
 
 /* clang-format off */
 const struct library libraries[] = {
@@ -13,7 +14,7 @@ const struct library libraries[] = {
 		"reads XML" },
 	{ "glibc", "libc6-dev", "LGPL-2.1-or-later",
 		"Free Software Foundation, Inc. and others", "C library" },
-	{ "GMP", "libgmp-dev", "LGPL-3.0-or-later or GPL-2.0-or-later",
+	{ "GMP", "libgmp-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later",
 		"Free Software Foundation, Inc.", "numbers for TLS" },
 	{ "GnuTLS", "libgnutls28-dev", "LGPL-2.1-or-later",
 		"Free Software Foundation, Inc. and others", "TLS of servers" },
@@ -23,21 +24,21 @@ const struct library libraries[] = {
 		"Thorsten Kukuk, Björn Esser and others", "bcrypt" },
 	{ "libdeflate", "libdeflate-dev", "MIT", "Eric Biggers", "inflates bodies" },
 	{ "libevent", "libevent-dev", "BSD-3-Clause", "Niels Provos and Nick Mathewson", "event loop" },
-	{ "libidn2", "libidn2-dev", "LGPL-3.0-or-later or GPL-2.0-or-later",
+	{ "libidn2", "libidn2-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later",
 		"Simon Josefsson", "used by GnuTLS" },
 	{ "liblzma", "liblzma-dev", "public domain",
 		"Lasse Collin and others", "inflates MiniDebugInfo" },
 	{ "libmicrohttpd", "libmicrohttpd-dev", "LGPL-2.1-or-later",
 		"Christian Grothoff and others", "HTTP server" },
-	{ "libstdc++, libgcc", "libstdc++-dev", "GPL-3.0-or-later with GCC Runtime Library Exception",
+	{ "libstdc++, libgcc", "libstdc++-dev", "GPL-3.0-or-later WITH GCC-exception-3.1",
 		"Free Software Foundation, Inc.", "C++ runtime" },
 	{ "libtasn1", "libtasn1-6-dev", "LGPL-2.1-or-later",
 		"Free Software Foundation, Inc.", "used by GnuTLS" },
-	{ "libunistring", "libunistring-dev", "LGPL-3.0-or-later or GPL-2.0-or-later",
+	{ "libunistring", "libunistring-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later",
 		"Free Software Foundation, Inc.", "used by GnuTLS" },
 	{ "libyaml", "libyaml-dev", "MIT", "Ingy döt Net and Kirill Simonov", "reads YAML" },
 	{ "LZ4", "liblz4-dev", "BSD-2-Clause", "Yann Collet", "inflates bodies" },
-	{ "Nettle, Hogweed", "nettle-dev", "LGPL-3.0-or-later or GPL-2.0-or-later",
+	{ "Nettle, Hogweed", "nettle-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later",
 		"Niels Möller and others", "cryptography for GnuTLS" },
 	{ "nghttp2", "libnghttp2-dev", "MIT",
 		"Tatsuhiro Tsujikawa and others", "HTTP/2 of the gRPC server" },
@@ -50,7 +51,7 @@ const struct library libraries[] = {
 	{ "uPlot", NULL, "MIT", "Leon Sorokin", "charts of the page" },
 	{ "xxHash", "libxxhash-dev", "BSD-2-Clause", "Yann Collet", "hashes" },
 	{ "zlib", "zlib1g-dev", "Zlib", "Jean-loup Gailly and Mark Adler", "compression" },
-	{ "Zstandard", "libzstd-dev", "BSD-3-Clause or GPL-2.0",
+	{ "Zstandard", "libzstd-dev", "BSD-3-Clause OR GPL-2.0-only",
 		"Meta Platforms, Inc. and affiliates", "compression" },
 };
 /* clang-format on */
@@ -98,10 +99,11 @@ METRIC_INFO(library_info, "epimetheus_library_info",
 
 void libraries_print_versions(struct buf *out, const char *program)
 {
-	bool known = build_revision[0] != '\0';
-
-	buf_printf(out, "%s, version %s%s%s%s\n", program, EPI_VERSION, known ? " (revision " : "",
-		build_revision, known ? ")" : "");
+	buf_printf(out, "%s, version %s", program, EPI_VERSION);
+	if (build_revision[0])
+		buf_printf(
+			out, " (revision %s%s%s)", build_revision, build_date[0] ? ", " : "", build_date);
+	buf_add_char(out, '\n');
 	for (size_t i = 0; i < libraries_n; i++)
 		if (library_version(&libraries[i]))
 			buf_printf(out, "  %-22s %s\n", libraries[i].name, library_version(&libraries[i]));

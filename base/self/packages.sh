@@ -1,7 +1,8 @@
 #!/bin/bash
 # Debian's packages whose static libraries are linked into the programs.
-#   packages.sh record FILE REVISION PACKAGE...   writes FILE, a C source with the revision and the installed versions
-#                                                 (base/self/libraries.h), unless it would be the same
+#   packages.sh record FILE REVISION TIME PACKAGE...   writes FILE, a C source with the revision, its date (TIME is in seconds
+#                                                 since 1970) and the installed versions (base/self/libraries.h), unless it
+#                                                 would be the same
 #   packages.sh behind PACKAGE...                 a line for each of which apt knows a newer version: "NAME OLD NEW". apt's
 #                                                 lists here are read, and no host is asked; without apt there is no line
 set -eu
@@ -12,13 +13,15 @@ versions() { # "PACKAGE VERSION"; one for each package, also where it is install
 }
 
 record() {
-	local file=$1 revision=$2 name version known
-	shift 2
+	local file=$1 revision=$2 date= name version known
+	[ -z "$3" ] || date=$(date -u -d "@$3" +%FT%TZ)
+	shift 3
 	known=$(versions "$@")
 	mkdir -p "$(dirname "$file")"
 	{
 		echo '#include "base/self/libraries.h"'
 		printf 'const char build_revision[] = "%s";\n' "$revision"
+		printf 'const char build_date[] = "%s";\n' "$date"
 		echo 'const struct library_package library_packages[] = {'
 		for name in "$@"; do
 			version=$(awk -v name="$name" '$1 == name { print $2 }' <<<"$known")

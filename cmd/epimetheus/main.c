@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "base/self/heap.h"
 #include "base/self/libraries.h"
+#include "base/version.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/options.h"
 #include "cmd/epimetheus/server.h"

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/net/http_config.h"
 #include "base/quote.h"
+#include "base/version.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
 

@@ -142,7 +142,7 @@ test(`two versions of the demo, ${regression} regresses`, async (t) => {
     assert.ok(types.includes('process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta'), types.join(' '));
     assert.ok(types.includes('memory:alloc_space:bytes:space:bytes:delta'), types.join(' '));
     assert.ok(types.includes('memory:inuse_space:bytes:space:bytes'), types.join(' '));
-    assert.equal((await api(server, 'status/buildinfo')).version, readFileSync('Makefile', 'utf8').match(/^VERSION := (.*)$/m)[1]);
+    assert.equal((await api(server, 'status/buildinfo')).version, readFileSync('base/VERSION', 'utf8').trim());
     const range = await api(server, 'query_range', { query: 'total(merge by (version) (cpu[15s]))', step: 5,
       start: Date.now() / 1000 - 30, end: Date.now() / 1000 });
     assert.equal(range.resultType, 'matrix');

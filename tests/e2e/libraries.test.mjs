@@ -1,10 +1,11 @@
 // The libraries that are linked into the programs: which versions, and which of them are behind.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { api, epimetheus, epitool, finish, join, request, root, scratch, startServer, writeFileSync } from './lib.mjs';
 
-const packages = join(root, 'base/self/packages.sh');
+const packages = join(root, 'base/self/packages.sh'), commit = join(root, 'base/self/commit.sh');
 
 /** A directory of programs that take the place of the machine's: name to text of a shell script. */
 function fakes(t, scripts) {
@@ -14,7 +15,7 @@ function fakes(t, scripts) {
     chmodSync(join(dir, name), 0o755);
   }
   const env = { ...process.env, PATH: `${dir}:${process.env.PATH}` };
-  for (const name of ['MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'REVISION', 'MODE', 'BUILD']) delete env[name];
+  for (const name of ['MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'REVISION', 'REVISION_TIME', 'MODE', 'BUILD']) delete env[name];
   return { dir, env };
 }
 
@@ -28,9 +29,10 @@ const DPKG_QUERY = 'printf "%s\\n" "libssl-dev 3.0.19" "libssl-dev 3.0.19" "libs
 test('both programs, the API and the metrics name the same libraries', async (t) => {
   const server = await startServer(t, { dir: scratch(t), config: 'scrape_configs: []\n' });
   const [first, ...lines] = (await finish(t, epimetheus, ['--version'])).out.trimEnd().split('\n');
-  const found = first.match(/^epimetheus, version (\d+\.\d+\.\d+)(?: \(revision ([0-9a-f]+)\))?$/);
+  const found = first.match(/^epimetheus, version (\d+\.\d+\.\d+(?:-[\w.]+)?)(?: \(revision ([0-9a-f]+(?:-dirty)?), (\S+)\))?$/);
   assert.ok(found, first);
-  const [, version, revision = ''] = found;
+  const [, version, revision = '', date = ''] = found;
+  if (revision) assert.match(date, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   assert.equal((await finish(t, epitool, ['--version'])).out, [first.replace('epimetheus', 'epitool'), ...lines, ''].join('\n'));
   assert.equal((await finish(t, epitool, ['query', '--version'])).out.split('\n')[1], lines[0]);
   const libraries = Object.fromEntries(lines.map((line) => line.match(/^ {2}(\S.*\S) +(\S+)$/).slice(1)).map(([k, v]) => [k.trim(), v]));
@@ -40,6 +42,7 @@ test('both programs, the API and the metrics name the same libraries', async (t)
   const info = await api(server, 'status/buildinfo');
   assert.equal(info.version, version);
   assert.equal(info.revision, revision);
+  assert.equal(info.buildDate, date);
   assert.deepEqual(Object.fromEntries(info.libraries.map((l) => [l.name, l.version])), libraries);
   const metrics = (await request(`${server.url}/metrics`)).body.toString();
   assert.ok(metrics.includes(`\nepimetheus_build_info{version="${version}",revision="${revision}"} 1\n`));
@@ -52,13 +55,14 @@ test('versions are written where they differ, and only then', async (t) => {
   const fake = fakes(t, { 'dpkg-query': DPKG_QUERY });
   const file = join(fake.dir, 'gen/packages.c');
   const record = async (revision, env = fake.env) => {
-    const run = await finish(t, packages, ['record', file, revision, 'libssl-dev', 'libstdc++-12-dev', 'libzstd-dev'], 60, { env });
+    const run = await finish(t, packages, ['record', file, revision, '1764512591', 'libssl-dev', 'libstdc++-12-dev', 'libzstd-dev'], 60, { env });
     assert.equal(run.code, 0, run.err);
     assert.ok(!existsSync(`${file}.new`));
     return readFileSync(file, 'utf8');
   };
   assert.equal(await record('abc'), `#include "base/self/libraries.h"
 const char build_revision[] = "abc";
+const char build_date[] = "2025-11-30T14:23:11Z";
 const struct library_package library_packages[] = {
 \t{ "libssl-dev", "3.0.19" },
 \t{ "libstdc++-dev", "12.2.0-14" },
@@ -72,6 +76,33 @@ const size_t library_packages_n = 3;
   const newer = fakes(t, { 'dpkg-query': 'echo libssl-dev 3.0.22' });
   assert.match(await record('abc', newer.env), /"libssl-dev", "3\.0\.22"/);
   assert.match(await record('def', newer.env), /build_revision\[\] = "def"/);
+});
+
+test('the commit is known in a repository and in an archive of it, and says if files differ', async (t) => {
+  const dir = scratch(t), repository = join(dir, 'repository'), archive = join(dir, 'archive');
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null',
+    GIT_COMMITTER_DATE: '1764512591 +0100', TZ: 'Asia/Kolkata' };
+  const git = (...args) => execFileSync('git', ['-C', repository, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args],
+    { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+  const ask = async (tree) => {
+    const run = await finish(t, commit, [tree], 60, { env });
+    assert.equal(run.code, 0, run.err);
+    return run.out;
+  };
+  mkdirSync(join(repository, 'base/self'), { recursive: true });
+  for (const name of ['commit', '.gitattributes']) cpSync(join(root, 'base/self', name), join(repository, 'base/self', name));
+  assert.equal(await ask(repository), '', 'a copy of the files alone');
+  git('init', '-q');
+  assert.equal(await ask(repository), '', 'nothing is committed');
+  git('add', '.');
+  git('commit', '-q', '-m', 'all');
+  const known = `${git('rev-parse', 'HEAD').slice(0, 12)} 1764512591\n`;
+  assert.equal(await ask(repository), known);
+  mkdirSync(archive);
+  execFileSync('/bin/sh', ['-c', 'git -C "$0" archive HEAD | tar -x -C "$1"', repository, archive], { env });
+  assert.equal(await ask(archive), known);
+  writeFileSync(join(repository, 'new.c'), '');
+  assert.equal(await ask(repository), known.replace(' ', '-dirty '), 'a new file');
 });
 
 test('packages that are behind are named, from the lists that are here', async (t) => {

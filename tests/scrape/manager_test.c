@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/version.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
 #include "tests/wait.h"

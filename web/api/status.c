@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/self/libraries.h"
 #include "base/thread.h"
+#include "base/version.h"
 #include "promql/engine/engine.h"
 #include "scrape/config/config.h"
 #include "tsdb/db.h"
@@ -60,7 +61,7 @@ static void api_write_library(struct json *j, const struct library *l)
 
 /*
  * The fields are Prometheus's, since its clients read them, and the libraries; those about Go and
- * the builder are empty.
+ * the builder are empty. The date is that of the commit.
  */
 void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 {
@@ -73,7 +74,7 @@ void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 	api_status_write_text(&j, "revision", build_revision);
 	api_status_write_text(&j, "branch", "");
 	api_status_write_text(&j, "buildUser", "");
-	api_status_write_text(&j, "buildDate", "");
+	api_status_write_text(&j, "buildDate", build_date);
 	api_status_write_text(&j, "goVersion", "");
 	json_key(&j, "libraries");
 	json_array(&j);

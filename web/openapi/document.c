@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/version.h"
 #include "web/openapi/examples.h"
 #include "web/openapi/openapi.h"
 #include "web/openapi/operations.h"

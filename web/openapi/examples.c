@@ -157,10 +157,10 @@ static const struct operation_example examples[] = {
 		"rtmanagers\":[]}}" },
 	{ "buildInfo",
 		"{\"status\":\"success\",\"data\":{\"version\":\"0.1.0\",\"revision\":\"cd5cdc556c46"
-		"\",\"branch\":\"\",\"buildUser\":\"\",\"buildDate\":\"\",\"goVersion\":\"\",\"librar"
-		"ies\":[{\"name\":\"c-ares\",\"package\":\"libc-ares-dev\",\"version\":\"1.18.1-3\"},"
-		"{\"name\":\"Expat\",\"package\":\"libexpat1-dev\",\"version\":\"2.5.0-1+deb12u1\"}]}"
-		"}" },
+		"\",\"branch\":\"\",\"buildUser\":\"\",\"buildDate\":\"2026-11-28T2"
+		"1:04:10Z\",\"goVersion\":\"\",\"libraries\":[{\"name\":\"c-ares\",\"package\":"
+		"\"libc-ares-dev\",\"version\":\"1.18.1-3\"},{\"name\":\"Expat\",\"package\":\"libex"
+		"pat1-dev\",\"version\":\"2.5.0-1+deb12u1\"}]}}" },
 	{ "runtimeInfo",
 		"{\"status\":\"success\",\"data\":{\"startTime\":\"2026-11-29T11:55:22.313089210Z\","
 		"\"CWD\":\"/etc/epimetheus\",\"hostname\":\"profiles\",\"serverTime\":\"2026-11-29T11"
@@ -244,7 +244,7 @@ static const struct operation_example examples[] = {
 		"{\"code\":200,\"body\":[\"batch\",\"demo\",\"x\"]}" },
 	{ "profefeVersion",
 		"{\"code\":200,\"body\":{\"version\":\"0.1.0\",\"commit\":\"cd5cdc556c46\",\"build_ti"
-		"me\":\"\"}}" },
+		"me\":\"2026-11-28T21:04:10Z\"}}" },
 	{ "profefeCollect",
 		"{\"code\":200,\"body\":{\"id\":\"GOyCCu_kqF8YR1dJNEGoU2RlbW8\",\"type\":\"cpu\",\"se"
 		"rvice\":\"demo\",\"created_at\":\"2026-11-29T11:55:34Z\"}}" },

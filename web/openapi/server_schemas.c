@@ -128,8 +128,8 @@ const struct schema server_schemas[] = {
 			{ "failed?", "int" }) },
 	{ "BuildInfo", NULL,
 		FIELDS({ "version", "string" }, { "revision", "string" }, { "branch", "string" },
-			{ "buildUser", "string" }, { "buildDate", "string" }, { "goVersion", "string" },
-			{ "libraries", "[]Library" }) },
+			{ "buildUser", "string" }, { "buildDate", "string", "Of the commit." },
+			{ "goVersion", "string" }, { "libraries", "[]Library" }) },
 	{ "Library", "A library that is linked.",
 		FIELDS(
 			{ "name", "string" }, { "package?", "string", "Debian's." }, { "version", "string" }) },

@@ -1,4 +1,5 @@
 #include "base/self/libraries.h"
+#include "base/version.h"
 #include "web/http/http.h"
 #include "web/profefe/profefe.h"
 
@@ -127,7 +128,7 @@ void profefe_version(struct web *w, struct http_in *in, struct http_out *out)
 	json_key(&j, "commit");
 	json_cstr(&j, build_revision);
 	json_key(&j, "build_time");
-	json_cstr(&j, "");
+	json_cstr(&j, build_date);
 	json_object_end(&j);
 	profefe_end(&j);
 }

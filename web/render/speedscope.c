@@ -6,6 +6,7 @@
  */
 #include <assert.h>
 
+#include "base/version.h"
 #include "web/render/frame_tree.h"
 #include "web/render/profile.h"
 #include "web/render/render.h"

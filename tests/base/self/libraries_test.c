@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/version.h"
 #include "tests/check.h"
 
 /* A package of the Makefile whose library has no licence here, and the other way round. */
@@ -37,8 +38,9 @@ TEST(versions_as_text)
 	size_t lines = 0;
 
 	libraries_print_versions(&text, "program");
-	snprintf(want, sizeof(want), "program, version " EPI_VERSION "%s%s%s\n",
-		build_revision[0] ? " (revision " : "", build_revision, build_revision[0] ? ")" : "");
+	snprintf(want, sizeof(want), "program, version " EPI_VERSION "%s%s%s%s%s\n",
+		build_revision[0] ? " (revision " : "", build_revision, build_date[0] ? ", " : "",
+		build_date, build_revision[0] ? ")" : "");
 	CHECK(str_has_prefix(buf_str(&text), str_of(want)));
 	for (size_t i = 0; i < text.len; i++)
 		lines += text.ptr[i] == '\n';

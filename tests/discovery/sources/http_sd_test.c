@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/version.h"
 #include "tests/base/net/http_server.h"
 #include "tests/discovery/sd_fixture.h"
 #include "tests/wait.h"

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/self/flags.h"
 #include "base/self/libraries.h"
+#include "base/version.h"
 #include "proto/pprof.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
@@ -550,8 +551,8 @@ static void check_buildinfo(void)
 	buf_printf(&want,
 		"{\"status\":\"success\",\"data\":{\"version\":\"" EPI_VERSION
 		"\",\"revision\":\"%s\",\"branch\":\"\",\"buildUser\":\"\","
-		"\"buildDate\":\"\",\"goVersion\":\"\",\"libraries\":[",
-		build_revision);
+		"\"buildDate\":\"%s\",\"goVersion\":\"\",\"libraries\":[",
+		build_revision, build_date);
 	for (size_t i = 0, n = 0; i < libraries_n; i++)
 		if (libraries[i].package)
 			buf_printf(&want, "%s{\"name\":\"%s\",\"package\":\"%s\",\"version\":\"%s\"}",

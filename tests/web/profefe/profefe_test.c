@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/self/libraries.h"
+#include "base/version.h"
 #include "scrape/receive/receive.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
@@ -544,8 +545,8 @@ TEST(the_version_is_ours)
 	grafana_start();
 	snprintf(want, sizeof(want),
 		"{\"code\":200,\"body\":{\"version\":\"" EPI_VERSION
-		"\",\"commit\":\"%s\",\"build_time\":\"\"}}\n",
-		build_revision);
+		"\",\"commit\":\"%s\",\"build_time\":\"%s\"}}\n",
+		build_revision, build_date);
 	check_get("/api/0/version", 200, want);
 	grafana_stop();
 }

@@ -1,3 +1,4 @@
+#include "base/version.h"
 #include "promql/profiles/profiles.h"
 #include "tests/values.h"
 #include "web/render/call_site.h"
