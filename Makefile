@@ -337,18 +337,30 @@ $(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p))))
 
 # The parts of the book that the programs' own tables say; linked with both programs, never installed.
 BOOK_PARTS := $(BUILD)/book_parts
-BOOK_OBJECTS := $(call objects,$(wildcard cmd/book/*.c) $(sort $(filter-out %/main.c,$(call program_sources,epimetheus) \
+# What packages have beside the programs: manual pages, bills of materials (cmd/dist).
+DIST_PARTS := $(BUILD)/dist_parts
+parts_objects = $(call objects,$(wildcard cmd/$(1)/*.c) $(sort $(filter-out %/main.c,$(call program_sources,epimetheus) \
 	$(call program_sources,epitool))))
-$(BOOK_PARTS): $(BOOK_OBJECTS) $(call room_libs,cmd)
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(OPT) -pthread -o $@ $(BOOK_OBJECTS) -Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
+define parts_rules
+$(BUILD)/$(1)_parts: $$(call parts_objects,$(1)) $$(call room_libs,cmd)
+	@mkdir -p $$(@D)
+	@echo "  LINK  $$@"
+	@$(CC) $(OPT) -pthread -o $$@ $$(call parts_objects,$(1)) -Wl,--start-group $$(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
+endef
+$(foreach p,book dist,$(eval $(call parts_rules,$(p))))
 $(BUILD)/gen/book/.done: $(BOOK_PARTS) $(wildcard examples/rules/*.yml)
 	@mkdir -p $(@D)
 	@rm -f $(@D)/*.md
 	@echo "  BOOK  $(@D)"
 	@$(BOOK_PARTS) $(@D)
 	@touch $@
+
+# What a release has, in $(BUILD)/dist; MINISIGN_KEY=FILE signs it. `make release VERSION=1.2.3` makes it of a new version.
+.PHONY: dist release
+dist: all $(DIST_PARTS)
+	@cmd/dist/dist.sh $(BUILD) $(BUILD)/dist
+release:
+	@cmd/dist/release.sh '$(VERSION)'
 
 include tests/tests.mk
 
@@ -368,8 +380,8 @@ CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:gi
 	dwz:dwz llvm-bolt-16:bolt-16 rustc:rustc llvm-symbolizer-14:llvm-14
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev libgoogle-perftools-dev libjemalloc-dev
 
-# Only `make test-all` has a second browser.
-CMDS_test_all := firefox-esr:firefox-esr
+# Only `make test-all` has a second browser, and roots to install packages in.
+CMDS_test_all := firefox-esr:firefox-esr debootstrap:debootstrap ip:iproute2
 PKGS_test_all :=
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -446,6 +458,7 @@ help:
 	@echo "make            build/epimetheus and build/epitool, static"
 	@echo "make run        build, then a server that scrapes itself and the demo fleet"
 	@echo "make book       the documentation as static HTML, in build/book"
+	@echo "make dist       the archives, the Debian package and their sums, in build/dist;  make release VERSION=1.2.3"
 	@echo "make demo-senders   build, then a server to which services in Go, Java, Node and Python send"
 	@echo "make cluster    build, then three shards and two query nodes over a Ceph on this machine, to kill any of them"
 	@echo "make test       the tests, a quarter of an hour;  LOAD=30 beside so many busy loops"

@@ -41,7 +41,7 @@ UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c tests/t
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c tests/tsdb/debuginfo/oracle/bundles.c
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,$(addprefix debuginfo/,bundle_body.c debug_files.c native_file.c) progress.c copiers.c bucket/place.c $(addprefix backup/backup_,manifest.c store.c source.c save.c restore.c) run_labels.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix convert/,alloy_lexer.c alloy_parser.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
 	$(addprefix cmd/epimetheus/,cluster_view.c lease_gate.c limits.c modes.c options.c rules/rules_state.c) $(wildcard cmd/shared/*.c) \
-	$(addprefix cmd/book/,api_part.c config_part.c config_walk.c markdown.c)
+	$(addprefix cmd/book/,api_part.c config_part.c config_walk.c markdown.c) cmd/dist/roff.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.
 UNIT_LONGEST := tsdb/cluster/shard scrape/two_servers tsdb/debuginfo/dwarf/oracle scrape/symbolize promql/parallel promql/by_name promql/union \
@@ -299,6 +299,13 @@ test-demo:
 test-repro: all
 	@tests/repro.sh $(BUILD)
 
+# What `make dist` makes: twice, checked, signed, and installed in an empty root. What `make release` does and refuses.
+.PHONY: test-packages test-release
+test-packages: all $(DIST_PARTS)
+	@tests/packages/run.sh $(BUILD)
+test-release:
+	@tests/packages/release.sh
+
 ifeq ($(MODE),tsan)
 export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/tsan.supp $(TSAN_OPTIONS)
 endif
@@ -356,7 +363,7 @@ torture: deps-test
 STAGES_COMPUTE := test-asan test-seeds test-torture test-damage
 STAGES_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e
 LONG_COMPUTE := unit test-asan test-seeds test-tsan test-torture test-damage test-fuzz test-repro
-LONG_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e test-e2e-long test-campaign test-consul test-charts test-kubernetes
+LONG_WAIT := test-tools test-bench test-release test-packages test-ui test-demo test-browser test-e2e test-e2e-long test-campaign test-consul test-charts test-kubernetes
 LONG_ALONE := test-browser-long
 STAGES := $(sort $(STAGES_COMPUTE) $(STAGES_WAIT) $(LONG_COMPUTE) $(LONG_WAIT) $(LONG_ALONE))
 # `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room.
