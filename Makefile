@@ -356,8 +356,14 @@ $(BUILD)/gen/book/.done: $(BOOK_PARTS) $(wildcard examples/rules/*.yml)
 	@touch $@
 
 # What a release has, in $(BUILD)/dist; MINISIGN_KEY=FILE signs it. `make release VERSION=1.2.3` makes it of a new version.
+# nfpm makes the package for rpm.
+NFPM := $(BUILD)/nfpm
+$(NFPM): cmd/dist/nfpm/go.mod cmd/dist/nfpm/go.sum
+	@echo "  GO    cmd/dist/nfpm"
+	@go=$$(tests/go.sh) && cd cmd/dist/nfpm && GOTOOLCHAIN=local GOFLAGS=-mod=readonly $$go build -trimpath -ldflags='-s -w' \
+		-o $(abspath $@) github.com/goreleaser/nfpm/v2/cmd/nfpm
 .PHONY: dist release
-dist: all $(DIST_PARTS)
+dist: all $(DIST_PARTS) $(NFPM)
 	@cmd/dist/dist.sh $(BUILD) $(BUILD)/dist
 release:
 	@cmd/dist/release.sh '$(VERSION)'

@@ -301,7 +301,7 @@ test-repro: all
 
 # What `make dist` makes: twice, checked, signed, and installed in an empty root. What `make release` does and refuses.
 .PHONY: test-packages test-release
-test-packages: all $(DIST_PARTS)
+test-packages: all $(DIST_PARTS) $(NFPM)
 	@tests/packages/run.sh $(BUILD)
 test-release:
 	@tests/packages/release.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: dist.sh BUILD OUT
 # Makes what a release has, of the programs in BUILD, in the folder OUT: the sources, an archive of the programs, a Debian
-# package, a container image, bills of materials, and SHA256SUMS. The same commit gives the same bytes in any directory. Asks no host.
+# package, one for rpm, a container image, bills of materials, and SHA256SUMS. The same commit gives the same bytes in any directory. Asks no host.
 #   MINISIGN_KEY   a file with a secret key of minisign: SHA256SUMS is signed. Minisign asks for the key's password
 set -euo pipefail
 export LC_ALL=C TZ=UTC
@@ -40,6 +40,7 @@ git archive --format=tar --prefix="$name/" HEAD | gzip -9n >"$work/out/$name.tar
 
 cmd/dist/stage.sh "$build" "$work/parts" "$work/root"
 cmd/dist/debian.sh "$work/root" "$package-1" "$architecture" "$work/out"
+cmd/dist/rpm.sh "$build/nfpm" "$work/root" "${package/\~/-}" "$architecture" "$work/out"
 
 programs=$name-linux-$architecture
 cmd/dist/image.sh "$work/root" "$version" "$revision" "$architecture" "$work/out/$programs.oci.tar"

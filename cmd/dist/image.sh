@@ -46,6 +46,6 @@ manifest=$(blob "$work/manifest")
 printf '{"imageLayoutVersion":"1.0.0"}' >"$work/oci-layout"
 cat >"$work/index.json" <<END
 {"schemaVersion":2,"manifests":[{"mediaType":"$type.manifest.v1+json",$manifest,\
-"platform":{"architecture":"$architecture","os":"linux"},"annotations":{"org.opencontainers.image.ref.name":"$version"}}]}
+"platform":{"architecture":"$architecture","os":"linux"},"annotations":{"org.opencontainers.image.ref.name":"epimetheus:$version"}}]}
 END
 pack --owner=0 --group=0 -C "$work" -cf "$out" oci-layout index.json blobs

@@ -34,18 +34,7 @@ finish() {
 }
 
 # Tools, fetched once.
-if [ "${2:-}" = --site ]; then
-	exec python3 -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --root-user-action=ignore \
-		--target="$3" --requirement="$tests/requirements.txt"
-fi
-if [ "${2:-}" = --root ]; then
-	mkdir -p build/packages/archives
-	debootstrap --variant=minbase --cache-dir="$PWD/build/packages/archives" bookworm "$3" || exit
-	cp -L /etc/resolv.conf /etc/hosts "$3/etc/"
-	exec chroot "$3" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends lintian
-fi
-site=build/packages/site root=build/packages/root
-tests/once.sh $site "$tests/requirements.txt" -- "$tests/run.sh" "$build" --site || { echo "FAIL validators cannot be fetched"; failed=1; finish; }
+site=$(tests/packages/prepare.sh site) || { echo "FAIL validators cannot be fetched"; failed=1; finish; }
 minisign=$(tests/debian.sh "minisign" build/packages/minisign libraries)/minisign || { echo "FAIL minisign cannot be fetched"; failed=1; finish; }
 
 images=$(dirname "$(dirname "$(tests/debian.sh "skopeo umoci" build/packages/images libraries)")") ||
@@ -55,7 +44,7 @@ of_images() { LD_LIBRARY_PATH=$(echo "$images"/usr/lib/*-linux-gnu) "$images/usr
 # Parts that need no commit.
 mkdir "$work/parts" "$work/one" "$work/two"
 ok "parts of packages" "$build/dist_parts" "$work/parts" "$(dpkg --print-architecture)" debian-12
-ok "bills of materials" env PYTHONPATH="$PWD/$site" python3 "$tests/validate_sbom.py" "$work/parts"/sbom.{spdx,cdx}.json
+ok "bills of materials" env PYTHONPATH="$site" python3 "$tests/validate_sbom.py" "$work/parts"/sbom.{spdx,cdx}.json
 for page in epimetheus epitool; do
 	ok "manual page $page names its flags" grep -q '\\fB\\-\\-\\fR' "$work/parts/$page.1"
 done
@@ -65,6 +54,9 @@ package() { # VERSION OUT
 }
 ok "the package before" package 0.0.9 "$work/one"
 ok "the package" package 0.1.0 "$work/two"
+
+ok "the package for rpm" env SOURCE_DATE_EPOCH=1700000000 cmd/dist/rpm.sh "$build/nfpm" "$work/root-0.1.0" 0.1.0 \
+	"$(dpkg --print-architecture)" "$work/two"
 
 # The image, as two programs read it that have nothing to do with what wrote it.
 image=$work/image.tar
@@ -87,8 +79,13 @@ else
 	git clone -q . "$work/here" && git clone -q . "$work/some/where/else"
 	(umask 077 && cd "$work/here" && TZ=Asia/Kolkata LC_ALL=C.UTF-8 cmd/dist/dist.sh "$build" "$work/dist-a") >"$work/log" 2>&1
 	ok "made once" test -s "$work/dist-a/SHA256SUMS"
-	(umask 002 && cd "$work/some/where/else" && cmd/dist/dist.sh "$build" "$work/dist-b") >"$work/log" 2>&1
-	ok "the same bytes in another directory" diff -r "$work/dist-a" "$work/dist-b"
+	printf '\n\n' | "$minisign" -G -f -p "$work/key.pub" -s "$work/key" >/dev/null 2>&1
+	(umask 002 && cd "$work/some/where/else" && PATH=$(dirname "$minisign"):$PATH MINISIGN_KEY=$work/key \
+		cmd/dist/dist.sh "$build" "$work/dist-b" <<<'') >"$work/log" 2>&1
+	ok "the same bytes in another directory" diff -r --exclude=SHA256SUMS.minisig "$work/dist-a" "$work/dist-b"
+	ok "the sums are signed" "$minisign" -V -p "$work/key.pub" -m "$work/dist-b/SHA256SUMS"
+	echo >>"$work/dist-b/SHA256SUMS"
+	ok "a change is seen" not "$minisign" -V -p "$work/key.pub" -m "$work/dist-b/SHA256SUMS"
 	ok "sums" bash -c "cd '$work/dist-a' && sha256sum --check --strict SHA256SUMS"
 	archive=$(cd "$work/dist-a" && echo epimetheus-*-linux-*.tar.gz)
 	sources=${archive%-linux-*}
@@ -97,21 +94,15 @@ else
 	ok "the sources know their commit" test "$("$work/unpacked/$sources/base/self/commit.sh")" = "$commit"
 	ok "the archive has the programs" cmp <(tar -xzOf "$work/dist-a/$archive" "${archive%.tar.gz}/epimetheus") "$build/epimetheus"
 
-	printf '\n\n' | "$minisign" -G -f -p "$work/key.pub" -s "$work/key" >/dev/null 2>&1
 	touch "$work/here/new"
 	ok "a dirty tree is refused" refused "files differ from commit" "$work/here/cmd/dist/dist.sh" "$build" "$work/dist-c"
-	rm "$work/here/new"
-	(cd "$work/here" && PATH=$(dirname "$minisign"):$PATH MINISIGN_KEY=$work/key cmd/dist/dist.sh "$build" "$work/dist-c" <<<'') >"$work/log" 2>&1
-	ok "the sums are signed" "$minisign" -V -p "$work/key.pub" -m "$work/dist-c/SHA256SUMS"
-	echo >>"$work/dist-c/SHA256SUMS"
-	ok "a change is seen" not "$minisign" -V -p "$work/key.pub" -m "$work/dist-c/SHA256SUMS"
 fi
 
 # The root, with lintian, made once; each run has a copy.
 [ "$(id -u)" = 0 ] || { echo "FAIL a root of its own needs root"; failed=$((failed + 1)); finish; }
 command -v debootstrap >/dev/null || { echo "FAIL debootstrap is not installed: make deps-test-all"; failed=$((failed + 1)); finish; }
-tests/once.sh $root "$tests/run.sh" -- "$tests/run.sh" "$build" --root || { echo "FAIL no root can be made"; failed=$((failed + 1)); finish; }
-cp -a --reflink=auto $root "$work/root"
+root=$(tests/packages/prepare.sh root) || { echo "FAIL no root can be made"; failed=$((failed + 1)); finish; }
+cp -a --reflink=auto "$root" "$work/root"
 mkdir "$work/root/packages" "$work/old"
 tar -xzf tests/e2e/versions/ffd0ec5b.tar.gz -C "$work/old"
 cp -r "$work/one" "$work/two" "$work/old/data" "$tests/inside.sh" "$work/root/packages/"
@@ -135,7 +126,7 @@ in_root() { # COMMAND...: in the root, with processes, mounts and a network of i
 		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root chroot "$root" "$@"' _ "$work/root" "$@"
 }
 ok "lintian" in_root bash -c 'lintian --no-cfg --allow-root --tag-display-limit 0 --fail-on error,warning packages/two/*.deb'
-in_root bash -c "exec packages/inside.sh packages/one/*.deb packages/two/*.deb packages/data $at packages/expected" >"$work/inside" 2>&1
+in_root bash -c "exec packages/inside.sh packages/one/*.deb packages/two/*.deb packages/data $at packages/expected packages/two/*.rpm" >"$work/inside" 2>&1
 sed '$d' "$work/inside"
 if [[ $(tail -n 1 "$work/inside") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ 0\ skipped$ ]]; then
 	passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
