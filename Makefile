@@ -38,7 +38,7 @@ ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	tsdb/head tsdb/compact tsdb/read tsdb tsdb/cluster tsdb/cluster/assignment tsdb/cluster/inspect \
 	promql/syntax promql/changed promql/runs promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules promql/rules/saved \
-	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web/rules web/annotations web
+	web/http web/grpc web/router web/openapi web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web/rules web/annotations web/mcp web
 
 uses_base/yaml := base
 uses_base/xml := base
@@ -121,8 +121,9 @@ uses_web/api := base base/self base/yaml base/gzip proto proto/any discovery scr
 	promql/rules/template promql/rules/notify promql/rules/saved web/http web/router web/render web/push web/files
 uses_web/rules := base promql/rules promql/rules/saved web/http web/router web/api
 uses_web/annotations := base proto scrape/receive tsdb promql/syntax web/http web/router web/push web/api
+uses_web/mcp := base base/self proto proto/report scrape/config tsdb promql/syntax promql/engine promql/value web/http web/router web/render
 uses_web := base base/self base/gzip proto scrape/receive scrape/forward web/http web/grpc web/router web/openapi web/api web/pyroscope web/push \
-	web/profefe web/debuginfo web/files web/rules web/annotations
+	web/profefe web/debuginfo web/files web/rules web/annotations web/mcp
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))

@@ -33,6 +33,7 @@ UNIT_WITH_web/debuginfo := web/http web
 UNIT_WITH_web/files := web/http web tsdb/bucket base/net
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web/annotations := web/http web
+UNIT_WITH_web/mcp := web/http web
 UNIT_WITH_web := web/http
 UNIT_WITH_cmd := tsdb/cluster tsdb/bucket tsdb/remote base/net tsdb proto
 UNIT_PARTS_promql := tests/promql/levels/model.c

@@ -5,6 +5,7 @@
 #include "web/debuginfo/debuginfo.h"
 #include "web/files/files.h"
 #include "web/handlers.h"
+#include "web/mcp/mcp.h"
 #include "web/openapi/openapi.h"
 #include "web/openapi/operations.h"
 #include "web/profefe/profefe.h"
@@ -160,6 +161,10 @@ const struct route web_routes[] = {
 	{ HTTP_POST, QUERIER "GetProfileStats", NEEDS_READ, pyroscope_handle, RPC,
 		OP(pyroscope, QUERIER_STATS) },
 	{ HTTP_POST, QUERIER "*", NEEDS_READ, pyroscope_handle, RPC, OP(pyroscope, QUERIER_OTHER) },
+
+	{ HTTP_POST, "/mcp", NEEDS_READ, mcp_handle, DATA | ROUTE_CHANGES | ROUTE_BODY,
+		OP(query, MCP), mcp_admit },
+	{ READ | HTTP_DELETE, "/mcp", NEEDS_READ, mcp_refuse_method, 0, NULL, mcp_admit },
 
 	{ READ, "/-/healthy", NEEDS_USER, handle_healthy, HEALTH, OP(server, HEALTHY) },
 	{ READ, "/-/ready", NEEDS_USER, handle_ready, HEALTH, OP(server, READY) },

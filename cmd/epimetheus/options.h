@@ -20,7 +20,7 @@ struct options {
 	struct flag_list allowed_hosts;
 	int64_t read_timeout_ns, body_timeout_ns;
 	uint64_t bodies_bytes_max, address_bodies_bytes_max, address_checks_max;
-	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files, enable_rules;
+	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files, enable_rules, enable_mcp;
 	const char *data_dir;
 	int64_t retention_ns, raw_retention_ns, window_ns, block_max_ns, too_old_ns;
 	uint64_t retention_bytes, free_bytes_reserve, symbols_bytes, cache_bytes;

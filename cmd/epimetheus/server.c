@@ -386,6 +386,7 @@ static enum err_code server_give_web(struct server *s, struct err *err)
 		.enable_ingest = o->enable_ingest,
 		.enable_files = o->enable_files,
 		.enable_rules = o->enable_rules,
+		.enable_mcp = o->enable_mcp,
 		.elsewhere = modes_elsewhere(o),
 		.db = s->db,
 		.sink = s->pushes.sink,

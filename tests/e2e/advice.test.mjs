@@ -44,9 +44,10 @@ for (const { name, args, bucket, elsewhere, takes = [] } of modes)
       'POST /api/v1/targets/profile'];
     for (const ask of asked) assert.match(of(ask), (!takes.includes(ask) && elsewhere) || /start with --web\.enable-/, ask);
     assert.match(of('POST /v1/profiles'), elsewhere ?? /send to \/api\/v1\/ingest/);
+    assert.match(of('POST /mcp'), /start with --web\.enable-mcp/);
     assert.ok(named.has('--web.enable-lifecycle'));
     if (!elsewhere) assert.deepEqual([...named.keys()].sort(), ['--web.enable-admin-api', '--web.enable-files', '--web.enable-ingest',
-      '--web.enable-lifecycle', ...(bucket ? [] : ['--web.enable-rules'])]);
+      '--web.enable-lifecycle', '--web.enable-mcp', ...(bucket ? [] : ['--web.enable-rules'])]);
     for (const [flag, ask] of named) {
       const run = await finish(t, epimetheus, [...args, flag, '--version']);
       assert.equal(run.code, 0, `${ask}: ${flag}: ${run.err}`);

@@ -23,7 +23,7 @@ for file in tests/e2e/*.test.mjs; do
 done
 case $1 in
 short)
-	parts=(go node python java openapi)
+	parts=(go node python java openapi mcp)
 	files=($(printf 'tests/e2e/%s.test.mjs ' "${longest[@]}") "${others[@]}")
 	;;
 long)

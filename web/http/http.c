@@ -124,7 +124,7 @@ void http_keep_header(struct http_in *in, struct str name, struct str value)
 {
 	struct http_param *p;
 
-	if (!http_keeps_header(name))
+	if (!http_keeps_header(name) && !str_has_prefix_nocase(name, STR("Mcp-")))
 		return;
 	if (in->kept_n == HTTP_KEPT_HEADERS_MAX) {
 		in->kept_over = true;

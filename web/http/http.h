@@ -140,7 +140,8 @@ bool http_next_param(const struct http_in *in, const char *name, size_t *at, str
 bool http_type_is(struct str type, const char *want);
 /* Headers that a proxy in front may set: they begin with X- or Remote-. Others are not kept. */
 bool http_keeps_header(struct str name);
-void http_keep_header(struct http_in *in, struct str name, struct str value); /* if it is one */
+/* Keeps it if it is one, or one of the Model Context Protocol's, which begin with Mcp-. */
+void http_keep_header(struct http_in *in, struct str name, struct str value);
 /* The first value of one; how often it is there. */
 struct str http_kept_header(const struct http_in *in, struct str name, size_t *times);
 /* True if the client accepts gzip, by its Accept-Encoding. */

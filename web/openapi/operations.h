@@ -20,6 +20,7 @@ enum query_operation {
 	OP_LINKS,
 	OP_SOURCE,
 	OP_SOURCE_LINKS,
+	OP_MCP,
 	QUERY_OPERATIONS
 };
 

@@ -148,6 +148,7 @@ struct web_options {
 	int64_t retention_ns; /* profiles that are pushed may be this old; 0: of any age */
 	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files;
 	bool enable_rules; /* needs users */
+	bool enable_mcp;
 	struct web_elsewhere elsewhere;
 
 	/* The parts of the server that need its data: here, or by web_set_parts before it is ready. */

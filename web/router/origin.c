@@ -92,21 +92,24 @@ static bool origin_is_address(struct str host)
 	return inet_pton(AF_INET, text, &to) == 1 || inet_pton(AF_INET6, text, &to) == 1;
 }
 
-bool origin_host_allowed(struct str host, const struct flag_list *names, struct str own)
+bool origin_host_known(struct str host, const struct flag_list *names, struct str own)
 {
 	struct str bare = origin_without_port(host), own_host, own_port;
 
-	if (!names || !names->n || !host.len)
-		return true;
 	if (origin_is_address(bare) || str_eq_nocase(bare, STR("localhost")))
 		return true;
 	if (origin_split(own, &own_host, &own_port) &&
 		str_eq_nocase(bare, origin_without_port(own_host)))
 		return true;
-	for (size_t i = 0; i < names->n; i++)
+	for (size_t i = 0; names && i < names->n; i++)
 		if (str_eq_nocase(host, str_of(names->v[i])) || str_eq_nocase(bare, str_of(names->v[i])))
 			return true;
 	return false;
+}
+
+bool origin_host_allowed(struct str host, const struct flag_list *names, struct str own)
+{
+	return !names || !names->n || !host.len || origin_host_known(host, names, own);
 }
 
 enum err_code origin_check_names(const struct flag_list *names, struct err *err)

@@ -23,6 +23,9 @@ bool origin_is_foreign(const struct http_in *in, struct str own);
  * since no foreign name is one. A request without the header is allowed: no browser sends it.
  */
 bool origin_host_allowed(struct str host, const struct flag_list *names, struct str own);
+/* The same of a host that is not empty, where only these count: without names just addresses,
+ * localhost and the external URL's. */
+bool origin_host_known(struct str host, const struct flag_list *names, struct str own);
 /* ERR_INVALID if one is neither host nor host:port. */
 MUST_CHECK enum err_code origin_check_names(const struct flag_list *names, struct err *err);
 

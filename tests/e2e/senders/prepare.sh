@@ -1,5 +1,5 @@
 #!/bin/bash
-# usage: prepare.sh go|node|python|java|collector|profilecli|discoverers|openapi...
+# usage: prepare.sh go|node|python|java|collector|profilecli|discoverers|openapi|mcp...
 # Fetches what the senders of these tests need, by the packages' own clients and with checked sums, and builds them below
 # build/senders. What is ready stays, until its source here changes.
 set -eu
@@ -37,6 +37,13 @@ make_openapi() {
 	cp "$here"/../openapi/{package.json,package-lock.json,.npmrc,tsconfig.json,client.ts} "$1/"
 	cd "$1" && npm ci --no-audit --no-fund --loglevel=error
 }
+# The protocol's conformance suite and its clients, and the Node.js that they need.
+make_mcp() {
+	python3 -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --root-user-action=ignore \
+		--target="$1/site" --requirement="$here/../mcp/requirements.txt"
+	cp "$here"/../mcp/{package.json,package-lock.json,.npmrc,assistant.mjs} "$1/"
+	cd "$1" && npm ci --no-audit --no-fund --loglevel=error
+}
 agent=2.9.2
 agent_sum=ad738199a90734f7b8392bae1ab892027d411acb953ef1f00cd6e8e7c669ff8f
 make_java() {
@@ -56,7 +63,7 @@ fi
 for part in "$@"; do
 	case $part in
 	collector) source=$here/../otelcol ;;
-	profilecli | discoverers | openapi) source=$here/../$part ;;
+	profilecli | discoverers | openapi | mcp) source=$here/../$part ;;
 	*) source=$here/$part ;;
 	esac
 	tests/once.sh "$out/$part" "$source" "$here/prepare.sh" -- "$here/prepare.sh" --make "$part"
