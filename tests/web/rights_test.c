@@ -114,6 +114,9 @@ static void stop(void)
 #define QUERIER "/querier.v1.QuerierService/"
 #define JOB "%7Bjob=%22demo%22%7D"
 #define AROUND "&from=2023-11-14T22:00:00&to=2023-11-14T23:00:00"
+#define TOOL(name, arguments) \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"" name \
+	"\",\"arguments\":{" arguments "\"window\":\"40s\",\"end\":1700000030}}}"
 #define MS "\"start\":\"1699999990000\",\"end\":\"1700000030000\""
 
 enum shows {
@@ -210,6 +213,14 @@ static const struct asked {
 		"\"right\":{" OF_CPU "\"labelSelector\":\"{}\"," MS "}}", DATA },
 	{ QUERIER "GetProfileStats", "POST " QUERIER "GetProfileStats", "{}", NOTHING },
 	{ QUERIER "*", "POST " QUERIER "Other", "{}", NOTHING },
+	{ "/mcp", "POST /mcp", TOOL("services", "\"by\":\"namespace\","), DATA },
+	{ "/mcp", "POST /mcp", TOOL("top", "\"profiles\":\"cpu\","), DATA },
+	{ "/mcp", "POST /mcp", TOOL("tree", "\"profiles\":\"cpu\","), DATA },
+	{ "/mcp", "POST /mcp", TOOL("function", "\"profiles\":\"cpu\",\"function\":\"main\","), DATA },
+	{ "/mcp", "POST /mcp", TOOL("compare", "\"profiles\":\"cpu\","), DATA },
+	{ "/mcp", "POST /mcp", TOOL("query", "\"query\":\"merge by (namespace) (cpu)\","), DATA },
+	{ "/mcp", "POST /mcp", TOOL("query", "\"query\":\"cpu{namespace=\\\"zzns\\\"}\","), DATA },
+	{ "/mcp", "POST /mcp", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}", NOTHING },
 	{ "/federate", "GET /federate?match%5B%5D=up", NULL, DATA },
 	{ "/metrics/recorded", "GET /metrics/recorded", NULL, NOTHING },
 };

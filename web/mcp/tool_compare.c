@@ -149,11 +149,15 @@ static enum err_code compared_judge(struct comparison *x, struct err *err)
 
 /* ---- the answer ---- */
 
+/* By how far they moved. What one gains another loses; of two that moved as far, the one that rose
+ * is first. */
 static int compared_cmp(const void *pa, const void *pb, void *ctx)
 {
 	const struct compared_row *a = pa, *b = pb;
-	double x = fabs(compared_points(ctx, a)), y = fabs(compared_points(ctx, b));
+	int64_t x = llround(1e6 * compared_points(ctx, a)), y = llround(1e6 * compared_points(ctx, b));
 
+	if (llabs(x) != llabs(y))
+		return llabs(x) < llabs(y) ? 1 : -1;
 	return x != y ? (x < y) - (x > y) : str_cmp(a->function, b->function);
 }
 
@@ -252,17 +256,21 @@ static void compared_tell_totals(struct comparison *x)
 	buf_release(&b);
 }
 
+/* The function that rose most; of a lock, whose own share stays, the one that calls it. */
 static void compared_next(struct comparison *x)
 {
-	const struct compared_row *first = x->n ? &x->v[0] : NULL;
+	const struct compared_row *best = NULL;
 	struct buf text;
 	struct json j;
 
-	if (!first || fabs(compared_points(x, first)) < POINTS_MIN)
+	for (size_t i = 0; i < x->n && !best; i++)
+		if (compared_points(x, &x->v[i]) >= POINTS_MIN)
+			best = &x->v[i];
+	if (!best || x->c->reply.next_n)
 		return;
 	reply_next_begin(&j, &text);
 	json_key(&j, "function");
-	json_str(&j, first->function);
+	json_str(&j, best->function);
 	tool_next_same(x->c, &j, &x->of[0], &x->window[0]);
 	reply_next(&x->c->reply, "function", &j, "who calls it, its lines");
 }
@@ -321,7 +329,8 @@ enum err_code tool_compare(struct tool_call *c, struct err *err)
 	if ((rc = compared_tell(&x, false, rows, err)))
 		goto out;
 	compared_next(&x);
-	rc = compared_tell(&x, true, rows / 2 + 1, err);
+	if (!(rc = compared_tell(&x, true, rows / 2 + 1, err)))
+		compared_next(&x);
 out:
 	map_release(&x.map);
 	query_close(x.q[0]);

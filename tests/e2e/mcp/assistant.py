@@ -17,7 +17,7 @@ CALLS = [
     ("function", {**CPU, "function": "main.scoreItems"}),
     ("compare", CPU),
     ("query", {"query": "topk(2, flat(merge(cpu)))", "window": "20m", "end": END}),
-    ("query", {"query": "sum(cpu)", "mode": "validate"}),
+    ("query", {"query": "sum(cpu", "mode": "validate"}),
     ("help", {}),
 ]
 

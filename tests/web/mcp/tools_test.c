@@ -54,10 +54,16 @@ TEST(services_are_listed_with_their_costs)
 	start();
 	call("services", AT);
 	CHECK(!is_error);
-	CHECK_STR(buf_str(&text), "x");
-	CHECK(str_find(buf_str(&text),
-			  STR("next: top {\"profiles\":\"cpu{__service__=\\\"demo\\\"}\",\"window\":\"40s\","
-				  "\"end\":\"2023-11-14T22:13:50Z\"}")) > 0);
+	CHECK_STR(buf_str(&text),
+		"window: 2023-11-14T22:13:10Z to 2023-11-14T22:13:50Z\n"
+		"by: __service__\n"
+		"services:\n"
+		"cores  memory  goroutines  service  profiles\n"
+		"0.012       0           9  demo  goroutine 3, cpu 6\n"
+		"next: top {\"profiles\":\"cpu{__service__=\\\"demo\\\"}\",\"window\":\"40s\","
+		"\"end\":\"2023-11-14T22:13:50Z\"} (its most expensive functions)\n"
+		"next: compare {\"profiles\":\"cpu{__service__=\\\"demo\\\"}\",\"window\":\"40s\","
+		"\"end\":\"2023-11-14T22:13:50Z\"} (what changed against the window before)\n");
 	call("services", "\"by\":\"version\"," AT);
 	CHECK(str_find(buf_str(&text), STR("  v2  cpu 3\n")) > 0);
 	call("services", "\"end\":1600000000");
