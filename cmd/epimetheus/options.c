@@ -62,7 +62,7 @@ static struct flag table[] = {
 		"Save rules of the page into a rule file below the data directory. Needs users in "
 		"--web.config.file; not in a cluster." },
 	{ "web.enable-mcp", FLAG_BOOL, &opt.enable_mcp, NULL,
-		"Answer assistants at /mcp, by the Model Context Protocol; they read what their user may." },
+		"Answer assistants at /mcp by the Model Context Protocol; they read what their user may." },
 	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",
 		"Regular expression for origins whose pages may read the API, anchored; default: none." },
 	{ "web.allowed-host", FLAG_LIST, &opt.allowed_hosts, NULL,

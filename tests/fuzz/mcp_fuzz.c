@@ -1,7 +1,8 @@
 /*
  * fuzz: web
  * Any bytes as a message of the Model Context Protocol, in each of its revisions, to a server with
- * one profile: the answer is one JSON object with a result or an error, and text keeps its bound.
+ * a few profiles: the answer is one JSON object with a result or an error, and text keeps its
+ * bound.
  */
 #include <assert.h>
 #include <jansson.h>
@@ -10,15 +11,61 @@
 #include "web/mcp/mcp.h"
 #include "web/mcp/reply.h"
 
+#define PROFILES 6
+
 static struct web web;
+
+/* Two stacks: main.main, and main.main that calls a function whose name holds any byte. */
+static void store_profile(struct arena *a, struct labels labels, int64_t at_s)
+{
+	const struct str names[] = { STR("main.main"), STR("ns::\n<T>\xff\x1b[2J(\"a\") > b") };
+	enum value_kind kinds[] = { KIND_DELTA };
+	struct pprof_line line = { .line = 7 };
+	struct pprof_function function = { .start_line = 3 };
+	struct db_append_stats stats;
+	struct pprof_builder *b;
+	struct pprof *profile;
+	int64_t cost = at_s;
+	uint32_t stack[2];
+	struct err err;
+
+	require(!pprof_builder_open(a, &b, &err));
+	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
+	function.filename = pprof_builder_string(b, STR("a.go"));
+	for (uint32_t i = 0; i < 2; i++) {
+		function.name = pprof_builder_string(b, names[i]);
+		line.function = pprof_builder_function(b, &function);
+		stack[1 - i] = pprof_builder_location(
+			b, (struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
+	}
+	pprof_builder_sample(b, stack, 2, NULL, 0, &cost);
+	pprof_builder_sample(b, stack + 1, 1, NULL, 0, &cost);
+	require(!pprof_builder_finish(b, &profile, &err));
+	require(!db_append(db,
+		&(struct db_append){ .labels = labels,
+			.profile = profile,
+			.ts_ns = T0 + at_s * NS_PER_S,
+			.interval_ns = 10 * NS_PER_S,
+			.kinds = kinds },
+		&stats, on_acked, NULL, &err));
+}
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	static const struct label labels[] = { { { LABEL_NAME, 8 }, { "process_cpu", 11 } },
+		{ { "job", 3 }, { "x", 1 } } };
+	struct arena a;
+
 	small_db_open((struct engine_options){ .timeout_ns = 2 * NS_PER_S,
 		.lookback_ns = 300 * NS_PER_S,
 		.concurrency_max = 4,
 		.samples_max = 100000,
 		.memory_bytes_max = 64u << 20 });
+	arena_init(&a, 0);
+	for (int64_t i = 1; i <= PROFILES; i++)
+		store_profile(&a, (struct labels){ labels, 2 }, 10 * i);
+	wait_acked(PROFILES);
+	arena_release(&a);
 	web.o.db = db;
 	web.o.engine = engine;
 	web.o.enable_mcp = true;

@@ -9,10 +9,12 @@
 #define LIST_MS 3600000 /* the list of tools is that of the program */
 
 #define INSTRUCTIONS \
-	"Profiles of running services: what their code costs (CPU, memory, locks, goroutines), where, " \
-	"and since when. Begin with services; then top (the most expensive functions) or compare (what " \
-	"changed, with a verdict on chance), then function or tree for one place. Profiles are named by " \
-	"selectors such as cpu{__service__=\"cart\"}, memory{...}, mutex{...}; help shows the language."
+	"Profiles of running services: what their code costs (CPU, memory, locks, goroutines), " \
+	"where, " \
+	"and since when. Begin with services; then top (the most expensive functions) or compare " \
+	"(what changed, with a verdict on chance), then function or tree for one place. Profiles are " \
+	"named by selectors such as cpu{__service__=\"cart\"}, memory{...}, mutex{...}; help shows " \
+	"the language."
 
 static void mcp_write_capabilities(struct json *j)
 {
@@ -26,7 +28,7 @@ static void mcp_write_capabilities(struct json *j)
 	json_cstr(j, INSTRUCTIONS);
 }
 
-static void mcp_write_lifetime(const struct message *m, struct json *j)
+static void mcp_write_lifetime(const struct mcp_message *m, struct json *j)
 {
 	if (!m->modern)
 		return;
@@ -37,7 +39,7 @@ static void mcp_write_lifetime(const struct message *m, struct json *j)
 }
 
 static void mcp_initialize(
-	struct web *w, struct http_in *in, const struct message *m, struct http_out *out)
+	struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out)
 {
 	struct json j;
 
@@ -53,7 +55,7 @@ static void mcp_initialize(
 }
 
 static void mcp_discover(
-	struct web *w, struct http_in *in, const struct message *m, struct http_out *out)
+	struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out)
 {
 	struct json j;
 
@@ -68,7 +70,7 @@ static void mcp_discover(
 }
 
 static void mcp_ping(
-	struct web *w, struct http_in *in, const struct message *m, struct http_out *out)
+	struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out)
 {
 	struct json j;
 
@@ -79,7 +81,7 @@ static void mcp_ping(
 }
 
 static void mcp_list(
-	struct web *w, struct http_in *in, const struct message *m, struct http_out *out)
+	struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out)
 {
 	struct json j;
 
@@ -99,7 +101,8 @@ static void mcp_list(
 static const struct {
 	const char *name;
 	bool older, modern; /* revisions that have it */
-	void (*fn)(struct web *w, struct http_in *in, const struct message *m, struct http_out *out);
+	void (*fn)(
+		struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out);
 } methods[] = {
 	{ "initialize", true, false, mcp_initialize },
 	{ "ping", true, false, mcp_ping },
@@ -109,7 +112,7 @@ static const struct {
 };
 
 static void mcp_answer(
-	struct web *w, struct http_in *in, const struct message *m, struct http_out *out)
+	struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out)
 {
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (str_is(m->method, methods[i].name) &&
@@ -124,9 +127,9 @@ static void mcp_answer(
 /* ---- HTTP ---- */
 
 /*
- * A name that was made to point here (DNS rebinding) has requests of one origin, and the list of our
- * names is empty where nobody filled it in. So an Origin counts only if it is an address, localhost
- * or a name that the operator gave.
+ * A name that was made to point here (DNS rebinding) has requests of one origin, and the list of
+ * our names is empty where nobody filled it in. So an Origin counts only if it is an address,
+ * localhost or a name that the operator gave.
  */
 static bool mcp_is_rebound(const struct web *w, const struct http_in *in)
 {
@@ -174,8 +177,9 @@ static bool mcp_takes(const struct http_in *in, struct http_out *out)
 		http_text(out, 415, "Content-Type must be application/json");
 		return false;
 	}
-	if (accept.len && str_find(accept, STR("application/json")) < 0 &&
-		str_find(accept, STR("application/*")) < 0 && str_find(accept, STR("*/*")) < 0) {
+	if (accept.len &&
+		str_find(accept, STR("application/json")) < 0 &&
+			str_find(accept, STR("application/*")) < 0 && str_find(accept, STR("*/*")) < 0) {
 		http_text(out, 406, "Accept must have application/json");
 		return false;
 	}
@@ -184,7 +188,7 @@ static bool mcp_takes(const struct http_in *in, struct http_out *out)
 
 void mcp_handle(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct message m;
+	struct mcp_message m;
 
 	if (!mcp_takes(in, out))
 		return;

@@ -18,7 +18,7 @@ struct str message_str(const json_t *value)
 
 /* ---- answers ---- */
 
-static void message_write_id(const struct message *m, struct json *j)
+static void message_write_id(const struct mcp_message *m, struct json *j)
 {
 	json_key(j, "id");
 	if (m->id && json_is_string(m->id))
@@ -29,7 +29,7 @@ static void message_write_id(const struct message *m, struct json *j)
 		json_null(j);
 }
 
-static void message_open(const struct message *m, struct http_out *out, struct json *j)
+static void message_open(const struct mcp_message *m, struct http_out *out, struct json *j)
 {
 	buf_clear(&out->body);
 	out->content_type = "application/json";
@@ -40,7 +40,7 @@ static void message_open(const struct message *m, struct http_out *out, struct j
 	message_write_id(m, j);
 }
 
-void message_begin(const struct message *m, struct http_out *out, struct json *j)
+void message_begin(const struct mcp_message *m, struct http_out *out, struct json *j)
 {
 	message_open(m, out, j);
 	json_key(j, "result");
@@ -63,14 +63,14 @@ void message_end(struct json *j)
 }
 
 /* Clients of the older revisions take another status than 200 for the end of the connection. */
-static int message_status(const struct message *m, enum message_code code)
+static int message_status(const struct mcp_message *m, enum message_code code)
 {
 	if (!m->modern && m->id)
 		return 200;
 	return code == MESSAGE_METHOD ? 404 : 400;
 }
 
-static void message_begin_error(const struct message *m, struct http_out *out, struct json *j,
+static void message_begin_error(const struct mcp_message *m, struct http_out *out, struct json *j,
 	enum message_code code, const char *text)
 {
 	out->status = message_status(m, code);
@@ -83,8 +83,8 @@ static void message_begin_error(const struct message *m, struct http_out *out, s
 	json_cstr(j, text);
 }
 
-void message_fail(const struct message *m, struct http_out *out, enum message_code code,
-	const char *fmt, ...)
+void message_fail(
+	const struct mcp_message *m, struct http_out *out, enum message_code code, const char *fmt, ...)
 {
 	char text[TEXT_BYTES_MAX];
 	struct json j;
@@ -97,7 +97,7 @@ void message_fail(const struct message *m, struct http_out *out, enum message_co
 	message_end(&j);
 }
 
-void message_fail_version(const struct message *m, struct http_out *out, struct str requested)
+void message_fail_version(const struct mcp_message *m, struct http_out *out, struct str requested)
 {
 	char text[TEXT_BYTES_MAX];
 	struct json j;
@@ -128,19 +128,19 @@ static bool message_is_deep(const json_t *value, unsigned room)
 		return false;
 	if (!room)
 		return true;
-	json_array_foreach(value, i, member) {
+	json_array_foreach (value, i, member) {
 		if (message_is_deep(member, room - 1))
 			return true;
 	}
 	/* jansson's iterators take no const, and change nothing. */
-	json_object_foreach((json_t *)(uintptr_t)value, key, member) {
+	json_object_foreach ((json_t *)(uintptr_t)value, key, member) {
 		if (message_is_deep(member, room - 1))
 			return true;
 	}
 	return false;
 }
 
-static bool message_parse(struct message *m, struct str body, struct http_out *out)
+static bool message_parse(struct mcp_message *m, struct str body, struct http_out *out)
 {
 	json_error_t why;
 
@@ -164,21 +164,20 @@ static bool message_is_id(const json_t *id)
 	return json_is_string(id) || json_is_integer(id);
 }
 
-bool message_read(struct message *m, struct str body, struct http_out *out)
+bool message_read(struct mcp_message *m, struct str body, struct http_out *out)
 {
 	json_t *id;
 
-	*m = (struct message){ 0 };
+	*m = (struct mcp_message){ 0 };
 	if (!message_parse(m, body, out))
 		return false;
 	if (json_is_array(m->root)) {
-		message_fail(
-			m, out, MESSAGE_INVALID, "batches are not served: send one message a request");
+		message_fail(m, out, MESSAGE_INVALID, "batches are not served: send one message a request");
 		return false;
 	}
 	if (message_is_deep(m->root, MCP_DEPTH_MAX)) {
-		message_fail(m, out, MESSAGE_INVALID, "the message is more than %u levels deep",
-			MCP_DEPTH_MAX);
+		message_fail(
+			m, out, MESSAGE_INVALID, "the message is more than %u levels deep", MCP_DEPTH_MAX);
 		return false;
 	}
 	id = json_object_get(m->root, "id");
@@ -195,7 +194,7 @@ bool message_read(struct message *m, struct str body, struct http_out *out)
 	return true;
 }
 
-void message_release(struct message *m)
+void message_release(struct mcp_message *m)
 {
 	json_decref(m->root);
 	m->root = NULL;

@@ -23,7 +23,7 @@ enum message_code {
 	MESSAGE_VERSION = -32022, /* a revision that is not served */
 };
 
-struct message {
+struct mcp_message {
 	json_t *root;
 	json_t *id; /* a string or an integer; NULL: a notification */
 	json_t *params; /* an object; NULL: none */
@@ -35,17 +35,17 @@ struct message {
 struct str message_str(const json_t *value);
 
 /* False: *out is the error. The message is released in either case by message_release. */
-bool message_read(struct message *m, struct str body, struct http_out *out);
-void message_release(struct message *m);
+bool message_read(struct mcp_message *m, struct str body, struct http_out *out);
+void message_release(struct mcp_message *m);
 
 /* {"jsonrpc":"2.0","id":...,"result":{ and what the revision has in each result. */
-void message_begin(const struct message *m, struct http_out *out, struct json *j);
+void message_begin(const struct mcp_message *m, struct http_out *out, struct json *j);
 void message_end(struct json *j);
 
 /* Status 400, and 404 of an unknown method; of the older revisions 200 if the id is known. */
-void message_fail(const struct message *m, struct http_out *out, enum message_code code,
+void message_fail(const struct mcp_message *m, struct http_out *out, enum message_code code,
 	const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* MESSAGE_VERSION, with the list of revisions that are served. */
-void message_fail_version(const struct message *m, struct http_out *out, struct str requested);
+void message_fail_version(const struct mcp_message *m, struct http_out *out, struct str requested);
 
 #endif

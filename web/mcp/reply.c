@@ -48,9 +48,7 @@ static struct reply_cell reply_amount(struct reply *r, int64_t value, struct str
 	struct buf b = { 0 };
 
 	pprof_unit_print(&b, value, unit, STR("auto"));
-	return (struct reply_cell){
-		.text = reply_take(r, &b), .kind = REPLY_WHOLE, .whole = value
-	};
+	return (struct reply_cell){ .text = reply_take(r, &b), .kind = REPLY_WHOLE, .whole = value };
 }
 
 static struct reply_cell reply_whole(struct reply *r, int64_t value)
@@ -58,9 +56,7 @@ static struct reply_cell reply_whole(struct reply *r, int64_t value)
 	struct buf b = { 0 };
 
 	buf_add_i64(&b, value);
-	return (struct reply_cell){
-		.text = reply_take(r, &b), .kind = REPLY_WHOLE, .whole = value
-	};
+	return (struct reply_cell){ .text = reply_take(r, &b), .kind = REPLY_WHOLE, .whole = value };
 }
 
 /* ---- facts, notes, next calls ---- */
@@ -171,12 +167,10 @@ static void reply_cell_add(struct reply *r, struct reply_table *t, struct reply_
 	t->all_n = t->cells_n / t->columns_n;
 }
 
-void reply_cell_indented(
-	struct reply *r, struct reply_table *t, struct str text, uint32_t indent)
+void reply_cell_indented(struct reply *r, struct reply_table *t, struct str text, uint32_t indent)
 {
 	reply_cell_add(r, t,
-		(struct reply_cell){
-			.text = reply_copy(r, text, REPLY_TEXT_BYTES_MAX), .indent = indent });
+		(struct reply_cell){ .text = reply_copy(r, text, REPLY_TEXT_BYTES_MAX), .indent = indent });
 }
 
 void reply_cell_text(struct reply *r, struct reply_table *t, struct str text)

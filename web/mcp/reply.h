@@ -97,8 +97,7 @@ void reply_next(struct reply *r, const char *tool, struct json *j, const char *w
 struct reply_table *reply_table(struct reply *r, const char *name, const char *rows_are,
 	const char *const *columns, size_t columns_n);
 void reply_cell_text(struct reply *r, struct reply_table *t, struct str text);
-void reply_cell_indented(
-	struct reply *r, struct reply_table *t, struct str text, uint32_t indent);
+void reply_cell_indented(struct reply *r, struct reply_table *t, struct str text, uint32_t indent);
 void reply_cell_amount(struct reply *r, struct reply_table *t, int64_t value, struct str unit);
 void reply_cell_percent(struct reply *r, struct reply_table *t, double percent);
 void reply_cell_whole(struct reply *r, struct reply_table *t, int64_t value);

@@ -145,8 +145,8 @@ static void reply_print_end(const struct reply *r, struct buf *b)
 	for (size_t i = 0; i < r->notes_n; i++)
 		buf_printf(b, "note: " STR_FMT "\n", STR_ARG(r->notes[i]));
 	for (size_t i = 0; i < r->next_n; i++)
-		buf_printf(b, "next: %s " STR_FMT " (%s)\n", r->next[i].tool,
-			STR_ARG(r->next[i].arguments), r->next[i].why);
+		buf_printf(b, "next: %s " STR_FMT " (%s)\n", r->next[i].tool, STR_ARG(r->next[i].arguments),
+			r->next[i].why);
 }
 
 /* Cuts at the end of a line, so that with what says so it has at most max bytes. */

@@ -18,8 +18,8 @@ static bool revision_is_older(struct str name)
 	return false;
 }
 
-static bool revision_is_once(const struct message *m, const struct http_in *in, const char *name,
-	struct str *value, struct http_out *out)
+static bool revision_is_once(const struct mcp_message *m, const struct http_in *in,
+	const char *name, struct str *value, struct http_out *out)
 {
 	size_t times = 0;
 
@@ -30,7 +30,7 @@ static bool revision_is_once(const struct message *m, const struct http_in *in, 
 }
 
 /* The value of a header must be that of the body. */
-static bool revision_header_says(const struct message *m, const struct http_in *in,
+static bool revision_header_says(const struct mcp_message *m, const struct http_in *in,
 	const char *name, struct str want, struct http_out *out)
 {
 	struct str value;
@@ -45,7 +45,7 @@ static bool revision_header_says(const struct message *m, const struct http_in *
 }
 
 static bool revision_admit_modern(
-	const struct message *m, const json_t *meta, const struct http_in *in, struct http_out *out)
+	const struct mcp_message *m, const json_t *meta, const struct http_in *in, struct http_out *out)
 {
 	const json_t *version = json_object_get(meta, META_VERSION);
 
@@ -67,7 +67,7 @@ static bool revision_admit_modern(
 	return false;
 }
 
-bool revision_admit(struct message *m, const struct http_in *in, struct http_out *out)
+bool revision_admit(struct mcp_message *m, const struct http_in *in, struct http_out *out)
 {
 	const json_t *meta = json_object_get(m->params, "_meta");
 	struct str version;
@@ -85,7 +85,7 @@ bool revision_admit(struct message *m, const struct http_in *in, struct http_out
 	return false;
 }
 
-const char *revision_agree(const struct message *m)
+const char *revision_agree(const struct mcp_message *m)
 {
 	struct str asked = message_str(json_object_get(m->params, "protocolVersion"));
 

@@ -16,9 +16,9 @@
 #define REVISION_SERVER_INFO "io.modelcontextprotocol/serverInfo"
 
 /* False: *out is the error. Sets m->modern. */
-bool revision_admit(struct message *m, const struct http_in *in, struct http_out *out);
+bool revision_admit(struct mcp_message *m, const struct http_in *in, struct http_out *out);
 /* Of `initialize`: the one that the client asks for, or else the newest that begins so. */
-const char *revision_agree(const struct message *m);
+const char *revision_agree(const struct mcp_message *m);
 
 void revision_write_list(struct json *j); /* an array, the newest first */
 void revision_write_server(struct json *j); /* name, title and version */

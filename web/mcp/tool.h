@@ -58,12 +58,14 @@ extern const struct tool tools[];
 extern const size_t tools_n;
 
 /* The tools of the table. */
-tool_fn tool_services, tool_top, tool_tree, tool_function, tool_compare, tool_query, tool_help;
+tool_fn tool_services_run, tool_top_run, tool_tree_run, tool_function_run, tool_compare_run;
+tool_fn tool_query_run, tool_help_run;
 
 /* The array of `tools/list`. */
 void tools_write(struct json *j);
 /* Answers `tools/call`. */
-void tools_call(struct web *w, struct http_in *in, const struct message *m, struct http_out *out);
+void tools_call(
+	struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out);
 
 /* ---- arguments ---- */
 

@@ -10,19 +10,19 @@
 enum err_code tool_ask(struct tool_call *c, const struct tool_window *window, bool tables,
 	struct str text, struct query **out, struct err *err)
 {
-	const struct query_options o = { .text = text,
+	struct query_options o = { .text = text,
 		.t_ns = window->end_ns,
 		.has_span = true,
 		.start_ns = window->start_ns,
 		.end_ns = window->end_ns,
 		.tables = tables,
 		.rows_only = tables,
-		.hints = true,
-		.limits = c->in->user.limits };
+		.hints = true };
 	const struct result *r;
-	enum err_code rc = query_run_cancelable(c->w->o.engine, &o, &c->in->canceled, out, err);
+	enum err_code rc;
 
-	if (rc)
+	o.limits = c->in->user.limits;
+	if ((rc = query_run_cancelable(c->w->o.engine, &o, &c->in->canceled, out, err)))
 		return rc;
 	r = query_result(*out);
 	for (size_t i = 0; i < r->warnings_n; i++)
@@ -57,8 +57,8 @@ enum err_code tool_ask_merged(struct tool_call *c, const struct tool_window *win
 	const struct result *r;
 	enum err_code rc;
 
-	if ((rc = tool_askf(c, window, table != NULL, out, err, "merge(" STR_FMT ")",
-			 STR_ARG(of->text))))
+	if ((rc = tool_askf(
+			 c, window, table != NULL, out, err, "merge(" STR_FMT ")", STR_ARG(of->text))))
 		return rc;
 	r = query_result(*out);
 	if (r->type != RESULT_PROFILES)
@@ -116,8 +116,8 @@ void tool_next_same(struct tool_call *c, struct json *j, const struct tool_profi
 
 	json_key(j, "profiles");
 	json_str(j, of->text);
-	buf_printf(&b, "%llds",
-		(long long)((window->end_ns - window->start_ns + NS_PER_S - 1) / NS_PER_S));
+	buf_printf(
+		&b, "%llds", (long long)((window->end_ns - window->start_ns + NS_PER_S - 1) / NS_PER_S));
 	json_key(j, "window");
 	json_str(j, buf_str(&b));
 	buf_clear(&b);
@@ -167,9 +167,8 @@ struct str tool_place(const struct tool_places *p, struct arena *a, struct str n
 
 	if (!o || !o->file.len)
 		return STR("");
-	text = o->line > 0 ?
-		arena_printf(a, STR_FMT ":%lld", STR_ARG(o->file), (long long)o->line) :
-		arena_strndup(a, o->file.ptr, o->file.len);
+	text = o->line > 0 ? arena_printf(a, STR_FMT ":%lld", STR_ARG(o->file), (long long)o->line) :
+						 arena_strndup(a, o->file.ptr, o->file.len);
 	return text ? str_of(text) : STR("");
 }
 

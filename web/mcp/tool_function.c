@@ -88,18 +88,18 @@ static int neighbour_cmp(const void *pa, const void *pb)
 }
 
 static void close_up_tell_neighbours(
-	struct close_up *u, const char *name, struct neighbour *v, size_t n, struct str itself)
+	struct close_up *u, const char *name, struct neighbour *all, size_t n, struct str itself)
 {
 	static const char *const columns[] = { "cost", "of_it%", "function" };
 	struct reply *r = &u->c->reply;
 	struct reply_table *t = reply_table(r, name, name, columns, 3);
 
 	if (n)
-		qsort(v, n, sizeof(*v), neighbour_cmp);
+		qsort(all, n, sizeof(*all), neighbour_cmp);
 	for (size_t i = 0; i < n && i < NEIGHBOURS_MAX; i++) {
-		reply_cell_amount(r, t, v[i].cost, u->unit);
-		reply_cell_percent(r, t, tool_percent(v[i].cost, u->cum));
-		reply_cell_text(r, t, v[i].name.ptr ? v[i].name : itself);
+		reply_cell_amount(r, t, all[i].cost, u->unit);
+		reply_cell_percent(r, t, tool_percent(all[i].cost, u->cum));
+		reply_cell_text(r, t, all[i].name.ptr ? all[i].name : itself);
 	}
 	if (t)
 		t->all_n = n;
@@ -127,9 +127,8 @@ static enum err_code close_up_sum_tree(struct close_up *u, struct frame_tree *t,
 	*n = 0;
 	for (uint32_t i = 0; i <= names; i++)
 		if (v[i].cost)
-			v[(*n)++] = (struct neighbour){
-				.name = i < names ? t->names[i] : (struct str){ 0 }, .cost = v[i].cost
-			};
+			v[(*n)++] = (struct neighbour){ .name = i < names ? t->names[i] : (struct str){ 0 },
+				.cost = v[i].cost };
 	*out = v;
 	return ERR_OK;
 }
@@ -140,8 +139,7 @@ static enum err_code close_up_neighbours(struct close_up *u, bool callers, struc
 	struct frame_tree tree;
 	struct neighbour *v;
 	size_t n;
-	enum err_code rc =
-		close_up_ask(u, callers ? "callers" : "callees", ")", true, &q, err);
+	enum err_code rc = close_up_ask(u, callers ? "callers" : "callees", ")", true, &q, err);
 
 	if (rc || query_result(q)->type != RESULT_PROFILES || !query_result(q)->n) {
 		query_close(q);
@@ -192,7 +190,8 @@ static void close_up_tell_lines(
 		qsort(cum->vector, cum->n, sizeof(*cum->vector), close_up_cmp_line);
 	for (size_t i = 0; i < cum->n && i < LINES_MAX; i++) {
 		struct labels metric = cum->vector[i].metric;
-		struct str file = labels_get(metric, STR("filename")), line = labels_get(metric, STR("line"));
+		struct str file = labels_get(metric, STR("filename")),
+					   line = labels_get(metric, STR("line"));
 
 		buf_clear(&b);
 		buf_printf(&b, STR_FMT ":" STR_FMT, STR_ARG(file), STR_ARG(line));
@@ -285,8 +284,9 @@ static enum err_code close_up_tell_near(
 			DID_YOU_MEAN(&near));
 	if (to)
 		to->all_n = n;
-	reply_notef(r, "no function is called %s; these have it in their names: call function again "
-				   "with one of them",
+	reply_notef(r,
+		"no function is called %s; these have it in their names: call function again "
+		"with one of them",
 		QUOTED(u->name));
 	return ERR_OK;
 }
@@ -334,7 +334,7 @@ out:
 	return rc;
 }
 
-enum err_code tool_function(struct tool_call *c, struct err *err)
+enum err_code tool_function_run(struct tool_call *c, struct err *err)
 {
 	struct close_up u = { .c = c,
 		.window = { c->now_ns - TOOL_WINDOW_NS, c->now_ns },

@@ -10,13 +10,14 @@
 	"  mutex, block, goroutine        waits for locks; waits for anything; goroutines\n" \
 	"  cpu[5m], cpu[5m] offset 1h     windows; cpu[5m] @ 1700000000 ends then\n" \
 	"Profiles from profiles:\n" \
-	"  merge(cpu)                     all as one; merge by (version) (cpu) one of each version\n" \
+	"  merge(cpu)                     all as one; merge by (version) (cpu) one a version\n" \
 	"  merge(cpu{version=\"v2\"}) - merge(cpu{version=\"v1\"})   the difference\n" \
-	"  focus(P, \"json\")               stacks with a function that matches; also ignore, hide, show\n" \
+	"  focus(P, \"json\")               stacks with a match; also ignore, hide, show\n" \
 	"  callers(P, \"^main.f$\"), callees(P, \"^main.f$\")\n" \
 	"  rate(cpu[5m])                  per second: / 1e9 gives cores\n" \
 	"Numbers from profiles:\n" \
-	"  topk(5, flat(merge(cpu)))      the functions that cost most themselves; cum: with callees\n" \
+	"  topk(5, flat(merge(cpu)))      the functions that cost most themselves; cum: with " \
+	"callees\n" \
 	"  flat by (function, line) (merge(cpu), {function=\"main.f\"})\n" \
 	"  cum_share(merge by (version) (cpu), {function=\"main.f\"})   a share, 0 to 1\n" \
 	"  total(merge by (__service__) (rate(cpu[5m]))) / 1e9         cores of each service\n" \
@@ -50,7 +51,7 @@ static void help_tell_functions(struct tool_call *c)
 	}
 }
 
-enum err_code tool_help(struct tool_call *c, struct err *err)
+enum err_code tool_help_run(struct tool_call *c, struct err *err)
 {
 	struct str topic = tool_string(c, "topic");
 	const struct function *f = function_find(topic);

@@ -84,8 +84,8 @@ static void query_tool_tell_series(
 
 static void query_tool_tell_matrix(struct reply *r, const struct result *result, size_t rows)
 {
-	static const char *const columns[] = { "points", "first", "min", "mean", "max", "last", "labels",
-		"last_points" };
+	static const char *const columns[] = { "points", "first", "min", "mean", "max", "last",
+		"labels", "last_points" };
 	struct reply_table *t = reply_table(r, "series", "series", columns, 8);
 
 	for (size_t i = 0; i < result->n && i < rows; i++)
@@ -181,8 +181,8 @@ static enum err_code query_tool_options(
 		.end_ns = window.end_ns,
 		.tables = !step.len,
 		.rows_only = true,
-		.hints = true,
-		.limits = c->in->user.limits };
+		.hints = true };
+	o->limits = c->in->user.limits;
 	if (!step.len)
 		return ERR_OK;
 	if ((rc = duration_parse(step, &o->step_ns, err)))
@@ -203,7 +203,7 @@ static void query_tool_explain(struct tool_call *c, const struct query *q)
 	buf_release(&text);
 }
 
-enum err_code tool_query(struct tool_call *c, struct err *err)
+enum err_code tool_query_run(struct tool_call *c, struct err *err)
 {
 	struct str mode = tool_string(c, "mode");
 	struct query_options o;

@@ -181,10 +181,9 @@ static void service_tell(struct service_list *l)
 
 		reply_cell_number(
 			r, t, s->cost[SERVICE_CORES] < 0 ? 0 : round(s->cost[SERVICE_CORES] / 1e6) / 1e3);
-		reply_cell_amount(r, t,
-			s->cost[SERVICE_MEMORY] < 0 ? 0 : (int64_t)s->cost[SERVICE_MEMORY], STR("bytes"));
-		reply_cell_whole(
-			r, t, s->cost[SERVICE_TASKS] < 0 ? 0 : (int64_t)s->cost[SERVICE_TASKS]);
+		reply_cell_amount(
+			r, t, s->cost[SERVICE_MEMORY] < 0 ? 0 : (int64_t)s->cost[SERVICE_MEMORY], STR("bytes"));
+		reply_cell_whole(r, t, s->cost[SERVICE_TASKS] < 0 ? 0 : (int64_t)s->cost[SERVICE_TASKS]);
 		reply_cell_text(r, t, s->name.len ? s->name : STR("(none)"));
 		reply_cell_text(r, t, buf_str(&s->kinds));
 		r->failed |= buf_failed(&s->kinds);
@@ -237,7 +236,7 @@ static enum err_code service_read(struct service_list *l, struct err *err)
 	return tool_read_window(l->c, "window", "end", &l->window, err);
 }
 
-enum err_code tool_services(struct tool_call *c, struct err *err)
+enum err_code tool_services_run(struct tool_call *c, struct err *err)
 {
 	struct service_list l = { .c = c, .window = { c->now_ns - TOOL_WINDOW_NS, c->now_ns } };
 	enum err_code rc;
@@ -255,8 +254,9 @@ enum err_code tool_services(struct tool_call *c, struct err *err)
 	reply_fact(&c->reply, "by", l.label);
 	service_tell(&l);
 	if (!l.n)
-		reply_notef(&c->reply, "no profiles in this window: take a longer one (window), or one that "
-							   "ends earlier (end)");
+		reply_notef(&c->reply,
+			"no profiles in this window: take a longer one (window), or one that "
+			"ends earlier (end)");
 	service_next(&l);
 out:
 	for (size_t i = 0; i < l.n; i++)

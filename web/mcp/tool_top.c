@@ -34,8 +34,8 @@ static void tool_top_tell(struct tool_call *c, const struct top_table *t,
 	const struct tool_places *places, bool by_cum, size_t rows)
 {
 	static const char *const columns[] = { "flat", "flat%", "cum", "cum%", "function", "where" };
-	struct reply_table *to =
-		reply_table(&c->reply, "functions", "functions", columns, sizeof(columns) / sizeof(*columns));
+	struct reply_table *to = reply_table(
+		&c->reply, "functions", "functions", columns, sizeof(columns) / sizeof(*columns));
 	struct str unit = t->type.sample_unit;
 
 	for (size_t i = 0; i < t->n && i < rows; i++) {
@@ -58,7 +58,7 @@ static void tool_top_tell(struct tool_call *c, const struct top_table *t,
 		to->shares_all += tool_percent(t->rows[i].flat, t->total);
 }
 
-enum err_code tool_top(struct tool_call *c, struct err *err)
+enum err_code tool_top_run(struct tool_call *c, struct err *err)
 {
 	struct tool_window window = { c->now_ns - TOOL_WINDOW_NS, c->now_ns };
 	size_t rows = tool_whole(c, "limit", ROWS_DEFAULT, ROWS_MAX);

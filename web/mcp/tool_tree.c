@@ -137,8 +137,7 @@ static enum err_code outline_choose(
 		}
 		for (size_t i = level; i < end && !rc; i++)
 			if (o->v[i].chosen)
-				rc = outline_add_below(
-					o, o->v[i].last, (uint32_t)i, o->v[i].depth + 1, err);
+				rc = outline_add_below(o, o->v[i].last, (uint32_t)i, o->v[i].depth + 1, err);
 		level = end;
 	}
 	*all_n = o->n;
@@ -191,8 +190,8 @@ static void outline_tell_below(struct outline *o, struct reply_table *t, uint32_
 }
 
 /* The path to the chain that leaves most out, where there is one. */
-static void outline_next(struct outline *o, const struct tool_profiles *of,
-	const struct tool_window *window)
+static void outline_next(
+	struct outline *o, const struct tool_profiles *of, const struct tool_window *window)
 {
 	const struct chain *best = NULL;
 	uint32_t *up = arena_array(o->tree.arena, uint32_t, o->tree.n), n = 0;
@@ -200,8 +199,7 @@ static void outline_next(struct outline *o, const struct tool_profiles *of,
 	struct json j;
 
 	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i].chosen && o->v[i].hidden &&
-			(!best || o->v[i].hidden > best->hidden))
+		if (o->v[i].chosen && o->v[i].hidden && (!best || o->v[i].hidden > best->hidden))
 			best = &o->v[i];
 	if (!best || !up)
 		return;
@@ -223,7 +221,8 @@ static void outline_next(struct outline *o, const struct tool_profiles *of,
 static enum err_code outline_run(struct outline *o, const struct profile_value *p,
 	const struct str *path, size_t path_n, struct err *err)
 {
-	static const char *const columns[] = { ".depth", "total", "total%", "self", "calls", "left_out" };
+	static const char *const columns[] = { ".depth", "total", "total%", "self", "calls",
+		"left_out" };
 	const struct tree_part part = { .path = path, .n = path_n };
 	size_t max = tool_whole(o->c, "max_bytes", REPLY_BYTES_DEFAULT, REPLY_BYTES_MAX), all_n = 0;
 	struct reply_table *t;
@@ -239,7 +238,8 @@ static enum err_code outline_run(struct outline *o, const struct profile_value *
 		return err_set(err, ERR_NOT_FOUND, "no stack begins with this path");
 	if (path_n)
 		reply_fact_amount(&o->c->reply, "below_path", o->tree.nodes[top].total[0], o->unit);
-	if ((rc = outline_choose(o, top, max > 2 * REST_BYTES ? max - REST_BYTES : max / 2, &all_n, err)))
+	if ((rc = outline_choose(
+			 o, top, max > 2 * REST_BYTES ? max - REST_BYTES : max / 2, &all_n, err)))
 		return rc;
 	t = reply_table(&o->c->reply, "tree", "calls", columns, sizeof(columns) / sizeof(*columns));
 	outline_tell_below(o, t, UINT32_MAX);
@@ -248,7 +248,7 @@ static enum err_code outline_run(struct outline *o, const struct profile_value *
 	return ERR_OK;
 }
 
-enum err_code tool_tree(struct tool_call *c, struct err *err)
+enum err_code tool_tree_run(struct tool_call *c, struct err *err)
 {
 	struct tool_window window = { c->now_ns - TOOL_WINDOW_NS, c->now_ns };
 	struct outline o = { .c = c };

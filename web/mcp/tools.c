@@ -21,7 +21,14 @@
 	{ \
 		"limit", TOOL_WHOLE, false, NULL, help \
 	}
-#define PARAMS(...) (const struct tool_param[]){ __VA_ARGS__, { 0 } }
+#define PARAMS(...) \
+	(const struct tool_param[]) \
+	{ \
+		__VA_ARGS__, \
+		{ \
+			0 \
+		} \
+	}
 
 /* Every tool has it. */
 static const struct tool_param max_bytes = { "max_bytes", TOOL_WHOLE, false, NULL,
@@ -34,40 +41,42 @@ const struct tool tools[] = {
 		"profiles that there are. Begin here.",
 		PARAMS(PARAMS_WINDOW,
 			{ "by", TOOL_STRING, false, NULL,
-				"The label that services are told apart by: __service__ (service_name, or else job) "
+				"The label that services are told apart by: __service__ (service_name, or else "
+				"job) "
 				"unless given; also version, instance, namespace." }),
-		tool_services },
+		tool_services_run },
 	{ "top",
 		"The most expensive functions, as `go tool pprof -top` has them: flat (in the function "
 		"itself), cum (with what it calls), file and line, and what is left out.",
 		PARAMS(PARAM_PROFILES, PARAMS_WINDOW,
 			{ "sort", TOOL_STRING, false, "flat|cum", "By which cost; flat unless given." },
 			PARAM_LIMIT("At most so many functions: 30 unless given.")),
-		tool_top },
+		tool_top_run },
 	{ "tree",
 		"The call tree from the root, breadth first: who calls whom, for how much. A chain of "
 		"single calls is one line.",
 		PARAMS(PARAM_PROFILES, PARAMS_WINDOW,
 			{ "path", TOOL_STRINGS, false, NULL,
 				"Only below this call path: names of functions, the root first." }),
-		tool_tree },
+		tool_tree_run },
 	{ "function",
 		"One function: its costs, who calls it, what it calls, its lines, and where its source is.",
 		PARAMS({ "function", TOOL_STRING, true, NULL,
 				   "Its whole name, as top prints it. A part of a name lists what has it." },
 			PARAM_PROFILES, PARAMS_WINDOW),
-		tool_function },
+		tool_function_run },
 	{ "compare",
 		"What changed between two windows or two selectors: totals, functions by how far their "
 		"share moved, and for each a verdict whether that is more than chance.",
 		PARAMS(PARAM_PROFILES, PARAMS_WINDOW,
 			{ "base", TOOL_STRING, false, NULL,
-				"What to compare with, such as cpu{version=\"v1\"}: the same profiles unless given." },
+				"What to compare with, such as cpu{version=\"v1\"}: the same profiles unless "
+				"given." },
 			{ "base_window", TOOL_DURATION, false, NULL, "As long as window unless given." },
 			{ "base_end", TOOL_TIME, false, NULL,
 				"Unless given: where the window begins; with base, where it ends." },
 			PARAM_LIMIT("At most so many functions: 25 unless given.")),
-		tool_compare },
+		tool_compare_run },
 	{ "query",
 		"Any query of the language: numbers, profiles or tables. It can also be checked or planned "
 		"without being run.",
@@ -78,11 +87,11 @@ const struct tool tools[] = {
 			{ "step", TOOL_DURATION, false, NULL,
 				"Evaluate at steps over the window, as a chart does; else once, at its end." },
 			PARAM_LIMIT("At most so many rows: 50 unless given.")),
-		tool_query },
+		tool_query_run },
 	{ "help", "The query language by example, or one of its functions.",
 		PARAMS({ "topic", TOOL_STRING, false, NULL,
 			"The name of a function such as changed; or functions, for a list of all." }),
-		tool_help },
+		tool_help_run },
 };
 const size_t tools_n = sizeof(tools) / sizeof(tools[0]);
 
@@ -189,7 +198,7 @@ static bool tool_are_strings(const json_t *value)
 
 	if (!json_is_array(value))
 		return false;
-	json_array_foreach(value, i, member) {
+	json_array_foreach (value, i, member) {
 		if (!json_is_string(member))
 			return false;
 	}
@@ -199,11 +208,13 @@ static bool tool_are_strings(const json_t *value)
 static enum err_code tool_check_argument(
 	const struct tool_param *p, const json_t *value, struct err *err)
 {
-	static const char *const wants[] = { [TOOL_STRING] = "a string",
+	static const char *const wants[] = {
+		[TOOL_STRING] = "a string",
 		[TOOL_WHOLE] = "a whole number of 1 or more",
 		[TOOL_STRINGS] = "an array of strings",
 		[TOOL_DURATION] = "a duration in a string, such as \"15m\"",
-		[TOOL_TIME] = "a time in a string, such as \"2026-11-30T14:15:00Z\", or seconds since 1970" };
+		[TOOL_TIME] = "a time in a string, such as \"2026-11-30T14:15:00Z\", or seconds since 1970"
+	};
 	bool ok = json_is_string(value) || (p->type == TOOL_TIME && json_is_number(value));
 
 	if (p->type == TOOL_WHOLE)
@@ -245,7 +256,7 @@ static enum err_code tool_check_arguments(const struct tool_call *c, struct err 
 	const char *key;
 	enum err_code rc;
 
-	json_object_foreach((json_t *)(uintptr_t)c->arguments, key, value) {
+	json_object_foreach ((json_t *)(uintptr_t)c->arguments, key, value) {
 		const struct tool_param *p = tool_find_param(c->tool, str_of(key));
 
 		if (!p)
@@ -256,8 +267,8 @@ static enum err_code tool_check_arguments(const struct tool_call *c, struct err 
 	for (const struct tool_param *p = c->tool->params; p->name; p++) {
 		value = json_object_get(c->arguments, p->name);
 		if (p->required && (!value || tool_is_empty(value)))
-			return err_set(err, ERR_INVALID, "%s needs the argument %s. %s", c->tool->name, p->name,
-				p->help);
+			return err_set(
+				err, ERR_INVALID, "%s needs the argument %s. %s", c->tool->name, p->name, p->help);
 	}
 	return ERR_OK;
 }
@@ -324,7 +335,7 @@ static enum err_code tool_answer(
 	return rc;
 }
 
-static void tool_run(struct tool_call *c, const struct message *m, struct http_out *out)
+static void tool_run(struct tool_call *c, const struct mcp_message *m, struct http_out *out)
 {
 	struct buf text = { 0 }, object = { 0 };
 	struct err err = { 0 };
@@ -369,7 +380,8 @@ static const struct tool *tool_find(struct str name, struct nearest *near)
 	return NULL;
 }
 
-void tools_call(struct web *w, struct http_in *in, const struct message *m, struct http_out *out)
+void tools_call(
+	struct web *w, struct http_in *in, const struct mcp_message *m, struct http_out *out)
 {
 	struct str name = message_str(json_object_get(m->params, "name"));
 	struct tool_call c = { .w = w, .in = in, .arena = &in->arena, .now_ns = clock_now_ns() };
@@ -379,8 +391,8 @@ void tools_call(struct web *w, struct http_in *in, const struct message *m, stru
 	c.arguments = json_object_get(m->params, "arguments");
 	c.tool = tool_find(name, &near);
 	if (!c.tool)
-		message_fail(m, out, MESSAGE_PARAMS, "there is no tool %s%s", QUOTED(name),
-			DID_YOU_MEAN(&near));
+		message_fail(
+			m, out, MESSAGE_PARAMS, "there is no tool %s%s", QUOTED(name), DID_YOU_MEAN(&near));
 	else if (c.arguments && !json_is_object(c.arguments))
 		message_fail(m, out, MESSAGE_PARAMS, "params.arguments must be an object");
 	else

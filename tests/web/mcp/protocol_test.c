@@ -22,8 +22,8 @@
 	"{\"name\":\"epimetheus\",\"title\":\"Epimetheus, continuous profiling\",\"version\":" \
 	"\"" EPI_VERSION "\"}"
 #define COMPLETE \
-	OPEN "\"result\":{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":" \
-		 SERVER "},"
+	OPEN "\"result\":{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/" \
+		 "serverInfo\":" SERVER "},"
 
 static void ask(const char *headers, struct str body)
 {
@@ -68,12 +68,14 @@ TEST(older_revisions_begin_with_initialize)
 		{ JSON "MCP-Protocol-Version: 2025-11-25\r\n", OPEN "\"method\":\"ping\"}", 200,
 			OPEN "\"result\":{}}" },
 		{ JSON "MCP-Protocol-Version: 2025-06-18\r\n",
-			"{\"jsonrpc\":\"2.0\",\"id\":\"a\\u00e9\",\"method\":\"tools/list\",\"params\":{}}", 200,
+			"{\"jsonrpc\":\"2.0\",\"id\":\"a\\u00e9\",\"method\":\"tools/list\",\"params\":{}}",
+			200,
 			"{\"jsonrpc\":\"2.0\",\"id\":\"a\xc3\xa9\",\"result\":{\"tools\":[{\"name\":"
 			"\"services\",\"description\":\"" },
 		{ JSON, OPEN "\"method\":\"resources/list\"}", 200,
 			ERROR("1", "-32601",
-				"method \\\"resources/list\\\" is not served; there are tools/list and tools/call") },
+				"method \\\"resources/list\\\" is not served; there are tools/list and "
+				"tools/call") },
 		{ JSON, OPEN "\"method\":\"tools/list\",\"params\":{\"cursor\":\"x\"}}", 200,
 			ERROR("1", "-32602", "the list of tools has one page, and so no cursor") },
 		{ JSON "MCP-Protocol-Version: 1900-01-01\r\n", OPEN "\"method\":\"ping\"}", 400,
@@ -93,8 +95,9 @@ TEST(the_newest_revision_is_said_in_each_request)
 			OPEN "\"method\":\"server/discover\",\"params\":{" META "}}", 200,
 			COMPLETE "\"supportedVersions\":[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\"],"
 					 "\"capabilities\":{\"tools\":{}},\"instructions\":\"" },
-		{ MODERN "Mcp-Method: tools/list\r\n", OPEN "\"method\":\"tools/list\",\"params\":{" META "}}",
-			200, COMPLETE "\"tools\":[{\"name\":\"services\"," },
+		{ MODERN "Mcp-Method: tools/list\r\n",
+			OPEN "\"method\":\"tools/list\",\"params\":{" META "}}", 200,
+			COMPLETE "\"tools\":[{\"name\":\"services\"," },
 		{ MODERN "Mcp-Method: tools/call\r\nMcp-Name: help\r\n",
 			OPEN "\"method\":\"tools/call\",\"params\":{\"name\":\"help\",\"arguments\":{\"topic\":"
 				 "\"total\"}," META "}}",
@@ -102,15 +105,18 @@ TEST(the_newest_revision_is_said_in_each_request)
 		{ MODERN "Mcp-Method: ping\r\n", OPEN "\"method\":\"ping\",\"params\":{" META "}}", 404,
 			ERROR("1", "-32601",
 				"method \\\"ping\\\" is not served; there are tools/list and tools/call") },
-		{ MODERN "Mcp-Method: initialize\r\n", OPEN "\"method\":\"initialize\",\"params\":{" META "}}",
-			404, OPEN "\"error\":{\"code\":-32601," },
+		{ MODERN "Mcp-Method: initialize\r\n",
+			OPEN "\"method\":\"initialize\",\"params\":{" META "}}", 404,
+			OPEN "\"error\":{\"code\":-32601," },
 		{ MODERN "Mcp-Method: tools/list\r\n", OPEN "\"method\":\"tools/list\"}", 400,
-			OPEN "\"error\":{\"code\":-32602,\"message\":\"params._meta of revision 2026-07-28 needs" },
+			OPEN
+			"\"error\":{\"code\":-32602,\"message\":\"params._meta of revision 2026-07-28 needs" },
 		{ MODERN, OPEN "\"method\":\"tools/list\",\"params\":{" META "}}", 400,
 			ERROR("1", "-32020",
 				"the header Mcp-Method is missing, and the body says \\\"tools/list\\\"") },
-		{ JSON "Mcp-Method: tools/list\r\n", OPEN "\"method\":\"tools/list\",\"params\":{" META "}}",
-			400, OPEN "\"error\":{\"code\":-32020," },
+		{ JSON "Mcp-Method: tools/list\r\n",
+			OPEN "\"method\":\"tools/list\",\"params\":{" META "}}", 400,
+			OPEN "\"error\":{\"code\":-32020," },
 		{ MODERN "Mcp-Method: tools/call\r\nMcp-Name: top\r\n",
 			OPEN "\"method\":\"tools/call\",\"params\":{\"name\":\"help\"," META "}}", 400,
 			ERROR("1", "-32020",
@@ -139,7 +145,8 @@ TEST(what_is_no_message_is_refused)
 		"request of JSON-RPC 2.0: ";
 	static const struct exchange rows[] = {
 		{ JSON, "", 400, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700," },
-		{ JSON, "{\"jsonrpc\":", 400, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700," },
+		{ JSON, "{\"jsonrpc\":", 400,
+			"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700," },
 		{ JSON, "{\"id\":99999999999999999999999}", 400,
 			"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700," },
 		{ JSON, "{\"a\":1,\"a\":2}", 400,
@@ -151,7 +158,8 @@ TEST(what_is_no_message_is_refused)
 		{ JSON, "{\"jsonrpc\":\"2.0\",\"id\":1}", 400, no_request },
 		{ JSON, "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", 400, no_request },
 		{ JSON, "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", 400, no_request },
-		{ JSON, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[]}", 400, no_request },
+		{ JSON, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[]}", 400,
+			no_request },
 		{ JSON, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 400, no_request },
 		{ "Content-Type: text/plain\r\n", OPEN "\"method\":\"ping\"}", 415,
 			"Content-Type must be application/json\n" },
@@ -159,8 +167,8 @@ TEST(what_is_no_message_is_refused)
 			"Accept must have application/json\n" },
 		{ JSON "Accept: application/json, text/event-stream\r\n", OPEN "\"method\":\"ping\"}", 200,
 			OPEN "\"result\":{}}" },
-		{ JSON, OPEN "\"method\":\"tools/call\",\"params\":{\"name\":\"top\",\"arguments\":[]}}", 200,
-			ERROR("1", "-32602", "params.arguments must be an object") },
+		{ JSON, OPEN "\"method\":\"tools/call\",\"params\":{\"name\":\"top\",\"arguments\":[]}}",
+			200, ERROR("1", "-32602", "params.arguments must be an object") },
 	};
 
 	check_exchanges(rows, sizeof(rows) / sizeof(rows[0]));
@@ -202,8 +210,9 @@ static int ask_from(const char *host, const char *headers)
 	char request[512];
 	struct peer p;
 
-	snprintf(request, sizeof(request), "POST /mcp HTTP/1.1\r\nHost: %s\r\n" JSON
-		"Content-Length: %zu\r\n%s\r\n%s", host, sizeof(body) - 1, headers, body);
+	snprintf(request, sizeof(request),
+		"POST /mcp HTTP/1.1\r\nHost: %s\r\n" JSON "Content-Length: %zu\r\n%s\r\n%s", host,
+		sizeof(body) - 1, headers, body);
 	peer_open(&p, web_port(grafana.web));
 	peer_send(&p, str_of(request));
 	peer_receive(&p, &grafana.r, false);
@@ -244,8 +253,8 @@ TEST(there_are_no_streams_and_no_sessions)
 
 	grafana_start();
 	for (size_t i = 0; i < 2; i++) {
-		peer_ask(web_port(grafana.web), &grafana.r, requests[i],
-			"Accept: text/event-stream\r\n", STR(""));
+		peer_ask(web_port(grafana.web), &grafana.r, requests[i], "Accept: text/event-stream\r\n",
+			STR(""));
 		CHECK_INT(grafana.r.status, 405);
 		CHECK_STR(response_header(&grafana.r, "Allow"), "POST");
 	}

@@ -76,7 +76,8 @@ TEST(a_reply_is_text_and_the_same_as_an_object)
 		"{\"profiles\":\"cpu{job=\\\"api\\\"}\",\"total\":12300000000,\"functions\":{\"columns\":"
 		"[\"flat\",\"flat%\",\"function\",\"where\"],\"rows\":[[9100000000,73.98,\"main.work\","
 		"\"a.go:1\"],[1200000000,9.76,\"main.rest\",\"a.go:1\"]],\"left_out\":2},\"notes\":"
-		"[\"a note\"],\"next\":[{\"tool\":\"function\",\"arguments\":{\"function\":\"main.work\"}}]}");
+		"[\"a "
+		"note\"],\"next\":[{\"tool\":\"function\",\"arguments\":{\"function\":\"main.work\"}}]}");
 	stop();
 }
 

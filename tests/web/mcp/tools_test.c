@@ -30,8 +30,8 @@ static void call(const char *tool, const char *arguments)
 	result = json_object_get(answer, "result");
 	buf_clear(&text);
 	buf_add_str(&text,
-		message_str(json_object_get(
-			json_array_get(json_object_get(result, "content"), 0), "text")));
+		message_str(
+			json_object_get(json_array_get(json_object_get(result, "content"), 0), "text")));
 	is_error = json_is_true(json_object_get(result, "isError"));
 	CHECK(json_is_object(json_object_get(result, "structuredContent")));
 	json_decref(answer);
@@ -89,10 +89,11 @@ TEST(top_has_functions_and_what_is_left_out)
 		"next: function {\"function\":\"main.handle\",\"profiles\":\"cpu{version=\\\"v2\\\"}\","
 		"\"window\":\"40s\",\"end\":\"2023-11-14T22:13:50Z\"} (who calls it, its lines)\n");
 	call("top", V2 "\"limit\":1," AT);
-	CHECK(str_find(buf_str(&text),
-			  STR("\n1 of 3 functions; the other 2 have 37.50% of the flat cost\n")) > 0);
+	CHECK(str_find(
+		buf_str(&text), STR("\n1 of 3 functions; the other 2 have 37.50% of the flat cost\n")) > 0);
 	call("top", V2 "\"sort\":\"cum\",\"limit\":2," AT);
-	CHECK(str_find(buf_str(&text), STR("main.handle")) < str_find(buf_str(&text), STR("main.main")));
+	CHECK(
+		str_find(buf_str(&text), STR("main.handle")) < str_find(buf_str(&text), STR("main.main")));
 	stop();
 }
 
@@ -125,9 +126,11 @@ TEST(a_function_has_callers_callees_and_lines)
 	call("function", "\"function\":\"main.handle\"," V2 AT);
 	CHECK(!is_error);
 	CHECK(str_find(buf_str(&text), STR("\nflat: 150ms\ncum: 240ms\n")) > 0);
-	CHECK(str_find(buf_str(&text), STR("callers:\n cost   of_it%  function\n"
+	CHECK(str_find(buf_str(&text),
+		STR("callers:\n cost   of_it%  function\n"
 									   "240ms  100.00%  main.main\n")) > 0);
-	CHECK(str_find(buf_str(&text), STR("callees:\n cost  of_it%  function\n"
+	CHECK(str_find(buf_str(&text),
+		STR("callees:\n cost  of_it%  function\n"
 									   "150ms  62.50%  (itself)\n"
 									   " 90ms  37.50%  main.slow\n")) > 0);
 	CHECK(str_find(buf_str(&text), STR("lines:\n")) > 0);
@@ -135,11 +138,13 @@ TEST(a_function_has_callers_callees_and_lines)
 	CHECK(str_find(buf_str(&text), STR("100.00%  (nobody: it is a root)\n")) > 0);
 	call("function", "\"function\":\"HANDL\"," V2 AT);
 	CHECK(!is_error);
-	CHECK(str_find(buf_str(&text), STR("150ms  240ms  main.handle\nnote: no function is called "
+	CHECK(str_find(buf_str(&text),
+		STR("150ms  240ms  main.handle\nnote: no function is called "
 									   "\"HANDL\"; these have it in their names")) > 0);
 	call("function", "\"function\":\"main.hndle\"," V2 AT);
 	CHECK(is_error);
-	CHECK(str_find(buf_str(&text), STR("error: no function \"main.hndle\" in these profiles; did you "
+	CHECK(str_find(buf_str(&text),
+		STR("error: no function \"main.hndle\" in these profiles; did you "
 									   "mean \"main.handle\"?\n")) == 0);
 	stop();
 }
@@ -154,12 +159,12 @@ TEST(a_comparison_has_totals_shares_and_a_verdict)
 	CHECK(str_find(buf_str(&text), STR("not enough data yet")) > 0);
 	CHECK(str_find(buf_str(&text), STR("main.slow")) > 0);
 	call("compare", V2 AT);
-	CHECK(str_find(buf_str(&text),
-			  STR("note: base has no cost in its window: all of new is a change\n")) > 0);
+	CHECK(str_find(
+		buf_str(&text), STR("note: base has no cost in its window: all of new is a change\n")) > 0);
 	call("compare", V2 "\"base\":\"goroutine\"," AT);
 	CHECK(is_error);
-	CHECK(str_find(buf_str(&text),
-			  STR("error: new has the unit \"nanoseconds\", base \"count\"\n")) == 0);
+	CHECK(str_find(
+		buf_str(&text), STR("error: new has the unit \"nanoseconds\", base \"count\"\n")) == 0);
 	stop();
 }
 
@@ -198,7 +203,8 @@ TEST(errors_teach)
 	static const struct {
 		const char *tool, *arguments, *want;
 	} rows[] = {
-		{ "top", "", "error: top needs the argument profiles. Which profiles: a selector such as " },
+		{ "top", "",
+			"error: top needs the argument profiles. Which profiles: a selector such as " },
 		{ "top", "\"profile\":\"cpu\"",
 			"error: top has no argument \"profile\"; did you mean \"profiles\"?; it has profiles, "
 			"window, end, sort, limit, max_bytes\n" },
@@ -219,7 +225,8 @@ TEST(errors_teach)
 			"error: no profiles of \"cpu{version=\\\"v3\\\"}\" in the window\nnote: " },
 		{ "tree", "\"profiles\":\"cpu\",\"path\":\"main.main\"",
 			"error: argument path must be an array of strings\n" },
-		{ "tree", "\"profiles\":\"cpu{version=\\\"v1\\\"} - cpu{version=\\\"v2\\\"}\"," AT, "error: " },
+		{ "tree", "\"profiles\":\"cpu{version=\\\"v1\\\"} - cpu{version=\\\"v2\\\"}\"," AT,
+			"error: " },
 		{ "help", "\"topic\":\"chaned\"",
 			"error: no function is called \"chaned\"; did you mean \"changed\"?; topic functions "
 			"lists all\n" },
@@ -230,8 +237,8 @@ TEST(errors_teach)
 		call(rows[i].tool, rows[i].arguments);
 		if (!is_error || !str_has_prefix(buf_str(&text), str_of(rows[i].want)) ||
 			str_find(buf_str(&text), STR("\nhint: ")) < 0)
-			CHECK_FAIL("%s {%s}: " STR_FMT, rows[i].tool, rows[i].arguments,
-				STR_ARG(buf_str(&text)));
+			CHECK_FAIL(
+				"%s {%s}: " STR_FMT, rows[i].tool, rows[i].arguments, STR_ARG(buf_str(&text)));
 	}
 	stop();
 }
@@ -252,8 +259,10 @@ TEST(help_shows_the_language_and_each_function)
 TEST(the_examples_of_help_are_queries)
 {
 	static const char *const queries[] = { "cpu{__service__=\\\"cart\\\"}",
-		"merge by (version) (cpu)", "merge(cpu{version=\\\"v2\\\"}) - merge(cpu{version=\\\"v1\\\"})",
-		"topk(5, flat(merge(cpu)))", "flat by (function, line) (merge(cpu), {function=\\\"main.f\\\"})",
+		"merge by (version) (cpu)",
+		"merge(cpu{version=\\\"v2\\\"}) - merge(cpu{version=\\\"v1\\\"})",
+		"topk(5, flat(merge(cpu)))",
+		"flat by (function, line) (merge(cpu), {function=\\\"main.f\\\"})",
 		"cum_share(merge by (version) (cpu), {function=\\\"main.f\\\"})",
 		"total(merge by (__service__) (rate(cpu[5m]))) / 1e9", "top(10, merge(cpu))",
 		"changed(cpu[15m], cpu[15m] offset 15m)", "cpu[5m] @ 1700000000" };
@@ -263,7 +272,8 @@ TEST(the_examples_of_help_are_queries)
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
 		size_t n = 0;
 
-		snprintf(arguments, sizeof(arguments), "\"mode\":\"validate\",\"query\":\"%s\"", queries[i]);
+		snprintf(
+			arguments, sizeof(arguments), "\"mode\":\"validate\",\"query\":\"%s\"", queries[i]);
 		call("query", arguments);
 		if (is_error)
 			CHECK_FAIL("%s: " STR_FMT, queries[i], STR_ARG(buf_str(&text)));
