@@ -112,6 +112,7 @@ test('the description holds', async (t) => {
     await ok('pyroscopeIngest', { query: [['name', 'php'], ['format', 'folded']], body: 'a;b 3\n' });
     await ok('profefeCollect', { query: [['service', 'old'], ['type', 'cpu'], ['created_at', iso(Date.now() / 1000)]], body });
     const connect = { 'Content-Type': 'application/json' };
+    await ok('mcp', { body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', headers: connect });
 
     const cpuType = { profileTypeID: 'process_cpu:cpu:nanoseconds:cpu:nanoseconds', labelSelector: '{job="demo"}',
       start: String(Math.floor(server.end - 60) * 1000), end: String(Math.ceil(server.end) * 1000) };

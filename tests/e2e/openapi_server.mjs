@@ -19,7 +19,7 @@ export async function startFullServer(t) {
   writeFileSync(join(dir, 'rules.yml'), JSON.stringify(rules));
   const server = await startServer(t, {
     dir,
-    args: ['--web.enable-ingest', '--web.enable-admin-api', '--web.enable-lifecycle', '--web.enable-files'],
+    args: ['--web.enable-ingest', '--web.enable-admin-api', '--web.enable-lifecycle', '--web.enable-files', '--web.enable-mcp'],
     config: JSON.stringify({
       global: { scrape_interval: '2s', scrape_timeout: '2s' },
       rule_files: ['rules.yml'],

@@ -4,6 +4,7 @@
 
 #include "tests/check.h"
 #include "web/handlers.h"
+#include "web/mcp/mcp.h"
 #include "web/openapi/openapi.h"
 #include "web/openapi/operations.h"
 #include "web/openapi/schemas.h"
@@ -27,7 +28,7 @@ static size_t count_stars(const char *path)
 	return n;
 }
 
-/* Only the page and the book, which are for browsers, have none. */
+/* Only the page and the book, which are for browsers, have none, and what refuses a method. */
 TEST(each_route_has_an_operation)
 {
 	size_t described = 0;
@@ -36,7 +37,7 @@ TEST(each_route_has_an_operation)
 		const struct route *r = &web_routes[i];
 
 		if (r->fn == handle_page || r->fn == handle_asset || r->fn == handle_book ||
-			r->fn == handle_book_root) {
+			r->fn == handle_book_root || r->fn == mcp_refuse_method) {
 			CHECK(!r->op);
 			continue;
 		}

@@ -193,10 +193,9 @@ const struct operation query_operations[QUERY_OPERATIONS] = {
 		.id = "mcp",
 		.summary = "Answer an assistant, by the Model Context Protocol",
 		.description = "One message of JSON-RPC 2.0, see [Assistants](overview.md#assistants). "
-					   "Needs `--web.enable-mcp`. Errors of the message are those of JSON-RPC.",
+					   "Needs `--web.enable-mcp`. Errors are those of JSON-RPC.",
 		.bodies = BODIES({ "application/json", "any", "A request or a notification." }),
-		.answers = ANSWERS({ 200, "application/json", "any", "The response." },
-			{ 202, NULL, NULL, "Of a notification." }),
+		.answers = ANSWERS({ 200, "application/json", "any", "The response." }),
 		.error_form = ERRORS_TEXT,
 		.errors = "400 403 404 406 413 415 503",
 	},

@@ -81,7 +81,7 @@ struct route {
 	enum http_needs needs; /* of its users */
 	route_fn *fn;
 	unsigned flags;
-	const struct operation *op; /* NULL: of the page, which is for browsers alone */
+	const struct operation *op; /* NULL: of the page, for browsers alone; or it only refuses */
 	route_admit_fn *admit; /* NULL: every request */
 };
 
