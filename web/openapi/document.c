@@ -326,7 +326,7 @@ static void openapi_write_methods(struct json *j, const struct route *r)
 	};
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (r->methods & methods[i].method)
+		if (r->op && (r->methods & methods[i].method))
 			openapi_write_operation(j, r, methods[i].method, methods[i].key);
 }
 
