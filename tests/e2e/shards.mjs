@@ -149,7 +149,7 @@ export class Pusher {
 }
 
 /** What each answer says over the time of a shard that goes on with another directory, before all of the old one was put. */
-export const UNSENT = /the shard goes on with another data directory: what the one before took/;
+export const UNSENT = /the shard goes on with another data directory: data that the one before took/;
 
 /** What the bucket has of a shard, as its manifest says. */
 export async function manifestOf(s3, shard, prefix = 'epi') {

@@ -322,12 +322,13 @@ static enum err_code catalog_remote_swap_in(
 	enum err_code rc;
 
 	if (!catalog_remote_is_current(db, b, by))
-		return err_set(err, ERR_NOT_FOUND, "block %s was joined or dropped, or is now",
+		return err_set(err, ERR_NOT_FOUND,
+			"block %s was joined or dropped meanwhile, or is about to be",
 			block_meta(b->block)->ulid.text);
 	if (catalog_remote_has_dropping_window(db, b))
 		return err_set(err, ERR_UNAVAILABLE, "the window that it replaced is still being read");
 	if (!blocks_hide_replaced(db, b))
-		return err_set(err, ERR_IO, "what the block replaced cannot be removed");
+		return err_set(err, ERR_IO, "the window or blocks that it replaced cannot be removed");
 	if ((rc = blocks_reserve(db, "block", err)) || (rc = blocks_load_deleted(db, by, err)))
 		return rc;
 	if ((rc = catalog_remote_write_key(db->o.fs, dir, block_dir(by->block), err))) {

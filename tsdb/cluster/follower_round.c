@@ -402,8 +402,8 @@ static enum err_code follower_round_hide(struct follow_round *r, struct err *err
 }
 
 /*
- * Numbers that this follower has learned mean something else now. The shard lost a window on its
- * disk, and gave the numbers again in another window of that time. Or an older program went on in
+ * Ids that this follower has learned mean something else now. The shard lost a window on its
+ * disk, and gave the ids again in another window of that time. Or an older program went on in
  * another directory (`lives`).
  */
 static bool follower_round_has_learned_wrong(const struct follow_round *r)
@@ -492,7 +492,8 @@ enum err_code follow_manifest(struct follow_round *r, struct err *err)
 		follow_missing_free(r->missing, r->missing_n);
 		r->missing = NULL;
 		r->missing_n = r->missing_cap = 0;
-		return err_set(err, ERR_EXISTS, "shard %s gave numbers again that are known", r->f->name);
+		return err_set(err, ERR_EXISTS,
+			"shard %s published ids that were read before with another meaning", r->f->name);
 	}
 	return follower_round_take_over(r, err);
 }

@@ -250,7 +250,8 @@ static enum err_code restore_ids(struct restore *r, struct buf *bytes, struct er
 			return rc;
 		/* No row is lost: db_open skips numbers if it cannot read the file. */
 		r->done->lost++;
-		log_error("cluster", "ids are not known, numbers are passed over", LOG_E(err));
+		log_error("cluster", "the file of ids is lost: new ids begin behind all that may be in use",
+			LOG_E(err));
 		return fs_write_file(r->fs, path, STR(UNKNOWN_IDS), err);
 	}
 	return fs_write_file(r->fs, path, buf_str(bytes), err);

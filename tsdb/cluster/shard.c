@@ -242,13 +242,14 @@ static enum err_code shard_node_add_unsent(
 	struct buf text = { 0 };
 	enum err_code rc;
 
-	buf_add_cstr(&text, "the shard goes on with another data directory: what the one before took ");
+	buf_add_cstr(
+		&text, "the shard goes on with another data directory: data that the one before took ");
 	if (m->through_ns) {
 		buf_add_cstr(&text, "after ");
 		time_print_rfc3339(&text, m->through_ns);
 		buf_add_cstr(&text, " ");
 	}
-	buf_add_cstr(&text, "and had not put into the bucket is gone");
+	buf_add_cstr(&text, "and had not put into the bucket is lost");
 	u.l.text = buf_str(&text);
 	snprintf(u.where, sizeof(u.where), "head after generation %" PRIu64, m->generation);
 	if (buf_failed(&text)) {
@@ -256,8 +257,9 @@ static enum err_code shard_node_add_unsent(
 	} else {
 		losses_each(losses, 0, LOSS_END, shard_unsent_is_new, &u);
 		u.l.where = str_of(u.where);
-		log_error("cluster", "what was not put may be lost", LOG_S("shard", s->o.name),
-			LOG_I("generation", (int64_t)m->generation), LOG_STR("why", u.l.text));
+		log_error("cluster", "data that was not in the bucket yet may be lost",
+			LOG_S("shard", s->o.name), LOG_I("generation", (int64_t)m->generation),
+			LOG_STR("why", u.l.text));
 		rc = losses_add(losses, &u.l, NULL, err);
 	}
 	buf_release(&text);
@@ -381,7 +383,7 @@ static void cluster_shard_late_thread(void *ctx)
 		if ((rc = shard_take_late(s, &err)) == ERR_EXISTS)
 			log_error("cluster", "another server took the shard", LOG_E(&err));
 		else if (rc && rc != ERR_CANCELED)
-			log_warn("cluster", "still nothing is published", LOG_E(&err));
+			log_warn("cluster", "the lease cannot be taken yet, nothing is published", LOG_E(&err));
 		ended = !rc || rc == ERR_EXISTS;
 		mutex_lock(&s->lock);
 		for (int64_t next = clock_monotonic_ns() + LATE_RETRY_NS; !ended && !s->stopping;)

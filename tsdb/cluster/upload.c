@@ -177,7 +177,7 @@ static enum err_code cluster_upload_read_meta(
 		(rc = block_meta_parse(buf_str(text), &a, &m, err)))
 		err_wrap(err, rc, "%s", path);
 	if (!rc && (!ulid_eq(&m.ulid, &is->ulid) || m.raw != is->raw))
-		rc = err_set(err, ERR_UNAVAILABLE, "%s: it has just changed", path);
+		rc = err_set(err, ERR_UNAVAILABLE, "%s: the block changed since this round began", path);
 	arena_release(&a);
 	return rc;
 }

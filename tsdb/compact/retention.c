@@ -19,7 +19,7 @@
  */
 
 METRIC_GAUGE(held_gauge, "epimetheus_tsdb_retention_held",
-	"1: retention by time waits, as much became too old at once.", NULL);
+	"1: retention by time waits, because a large part became too old at once.", NULL);
 METRIC_COUNTER(dropped_blocks, "epimetheus_tsdb_dropped_blocks_total",
 	"Blocks dropped by retention.", "reason");
 

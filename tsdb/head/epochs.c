@@ -429,7 +429,7 @@ static enum err_code head_epochs_choose(struct db *db, struct window *w, struct 
 		return rc;
 	}
 	if (why && head_epochs_new_epoch(db, job, &next, &failed)) {
-		log_warn("tsdb", "no new epoch", LOG_S("reason", why), LOG_E(&failed));
+		log_warn("tsdb", "no new epoch of ids can begin", LOG_S("reason", why), LOG_E(&failed));
 		why = NULL;
 	}
 	if (!why)

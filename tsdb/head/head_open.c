@@ -95,7 +95,8 @@ static enum err_code open_or_repair(
 	} else if (rc) {
 		err_copy(err, why);
 	} else if (store_was_repaired(w->dir)) {
-		err_set(why, ERR_CORRUPT, "a start ended between its repair and the note of what was lost");
+		err_set(why, ERR_CORRUPT,
+			"a start repaired the store, and ended before it noted what was lost");
 	} else {
 		*why = (struct err){ 0 };
 	}
@@ -297,7 +298,7 @@ static enum err_code head_open_find_meta(
 		return rc; /* a crash between making the store and its first record */
 	if (!rc && !other && o->mark.whole && !o->mark.rows_only && m.identity != spare.identity &&
 		o->mark.identity == spare.identity)
-		rc = err_set(err, ERR_CORRUPT, "store %s is another window's", w->dir);
+		rc = err_set(err, ERR_CORRUPT, "store %s belongs to another window", w->dir);
 	if (rc)
 		head_suspect(o, err);
 	if (rc && !other)
@@ -343,7 +344,7 @@ static void head_open_shadow_again(struct db *db, struct window *w, const struct
 	struct store *s = NULL;
 	struct err err;
 
-	log_warn("tsdb", "store is still for reading only", LOG_S("store", w->dir), LOG_E(why));
+	log_warn("tsdb", "store takes no rows yet", LOG_S("store", w->dir), LOG_E(why));
 	if (store_open_shadow(w->dir, db->cache, db->o.store, &s, &err)) {
 		log_error("tsdb", "reopening failed", LOG_S("store", w->dir), LOG_E(&err));
 		return;

@@ -27,7 +27,7 @@ static void ship_open_remove_file(struct db *db, const char *path, const char *w
 {
 	struct err err;
 
-	log_info("tsdb", "segment is not of use", LOG_S("path", path), LOG_S("reason", why));
+	log_info("tsdb", "segment is not used", LOG_S("path", path), LOG_S("reason", why));
 	if (db->o.fs->ops->unlink(db->o.fs, path, &err))
 		log_warn("tsdb", "not removed", LOG_S("path", path), LOG_E(&err));
 }
@@ -45,7 +45,7 @@ static enum err_code ship_open_take_file(struct db *db, const char *path, struct
 	if (!rc && (in_head = ship_open_window_of(db, &f.head)) && f.last > in_head->count.seq)
 		rc = segment_find_whole(path, in_head->count.seq, &f, err);
 	if (!rc && f.last && truncate(path, (off_t)f.bytes))
-		rc = err_set(err, ERR_IO, "cannot be cut");
+		rc = err_set(err, ERR_IO, "its torn end cannot be cut off");
 	if (rc || !f.last) {
 		ship_open_remove_file(db, path, rc ? err->msg : "no whole batch");
 		return ERR_OK;

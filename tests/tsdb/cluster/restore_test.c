@@ -108,7 +108,8 @@ TEST(what_never_reached_the_bucket_is_a_loss)
 	CHECK_OK(db_losses(t.f.db, &a, &v, &n, &err), &err);
 	REQUIRE(n == 1);
 	CHECK(str_has_prefix(v[0].text,
-		STR("the shard goes on with another data directory: what the one before took after ")));
+		STR("the shard goes on with another data directory: data that the one before "
+			"took after ")));
 	accept_unsent();
 	/* It is said once: not after an end in order, and not of a directory that is there. */
 	settle();

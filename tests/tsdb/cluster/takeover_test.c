@@ -17,7 +17,8 @@ static void check_losses(const char *what, size_t want)
 	for (size_t i = 0; i < n; i++) {
 		open += !v[i].accepted;
 		if (!str_has_prefix(v[i].text,
-				STR("the shard goes on with another data directory: what the one before took ")))
+				STR("the shard goes on with another data directory: data that the one before "
+					"took ")))
 			CHECK_FAIL("%s: " STR_FMT, what, STR_ARG(v[i].text));
 	}
 	if (open != want)
