@@ -45,7 +45,7 @@ struct lane {
 	struct loop_work work;
 	struct mutex lock; /* guards the queue (first, last, posted) and every scraper's `change` */
 	struct scraper *first, **last;
-	bool posted; /* take_slice is posted to the loop */
+	bool posted; /* lane_take_slice is posted to the loop */
 };
 
 struct lane_options {

@@ -6,8 +6,8 @@
  * Errors:    ERR_UNAVAILABLE (address in use), ERR_INVALID (options; the web configuration, with
  *            file:line:column).
  * Ownership: what the options point to must outlive the server.
- * Threads:   open, set_parts and close from one thread; set_ready from any; workers call the
- *            callbacks.
+ * Threads:   web_open, web_set_parts and web_close from one thread; web_set_ready from any; workers
+ *            call the callbacks.
  */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H

@@ -8,7 +8,7 @@
  * the targets, or `keys` picks keys from it (names of services), and each key has rounds of its
  * own, which ask for `each`.
  *
- * A new mechanism needs: a struct that begins with a struct api_config, its yaml_fields, tables of
+ * A new mechanism needs: a struct that begins with a struct api_config, its `fields`, tables of
  * parameters and labels, a struct api, a decoder that calls source_configs_decode, and a row in
  * SD_CONFIG_FIELDS (discovery/discovery.h). discovery/apis/nomad.c is the shortest model.
  *

@@ -8,8 +8,8 @@
  *            database returns.
  * Ownership: the result lives in the arena and in the query; query_close ends both halves after
  *            rendering.
- * Threads:   any number of queries at once; one query belongs to one thread. query_cancel: any
- *            thread.
+ * Threads:   any number of queries at once; one query belongs to one thread; the flag of
+ *            query_run_cancelable is set by any.
  */
 #ifndef PROMQL_ENGINE_ENGINE_H
 #define PROMQL_ENGINE_ENGINE_H

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "tsdb/symbols/partition.h" /* sort_keys */
+#include "tsdb/symbols/partition.h" /* keys_sort */
 
 /* ---- cells ---- */
 

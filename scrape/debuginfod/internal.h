@@ -106,7 +106,7 @@ bool directories_try(
 
 /* ---- jobs.c: on the loop's thread ---- */
 
-void jobs_take(void *ctx); /* a struct job that was posted */
+void jobs_take(void *ctx); /* a struct debuginfod_job that was posted */
 void jobs_kick(struct debuginfod *d); /* soon: starts what can be started */
 void jobs_start(struct debuginfod *d);
 /* The servers are others now: ends downloads, asks all again. */

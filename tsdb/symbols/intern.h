@@ -21,7 +21,7 @@ struct intern {
 	struct look *looks;
 	uint32_t looks_n;
 	uint64_t *weights; /* of frames in a stack's hash, by depth from the leaf */
-	uint64_t *marks; /* of locations: see marks_of; 0: not made yet */
+	uint64_t *marks; /* of locations: see symbols_samples_marks_of; 0: not made yet */
 	struct upper *uppers; /* by node's hash */
 	unsigned uppers_shift;
 	const struct pprof_sample *walked; /* the last one; its nodes, root first: */

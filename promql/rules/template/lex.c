@@ -205,7 +205,7 @@ enum err_code lex_advance(struct parser *p)
 	if (p->pos >= p->text.len)
 		return fault(p, p->token.at, "unclosed action");
 	if (lex_is_next(p, "}}"))
-		return ERR_OK; /* TOKEN_CLOSE; close_action steps over it */
+		return ERR_OK; /* TOKEN_CLOSE; template_close_action steps over it */
 	if (lex_is_space(c)) {
 		while (lex_is_space(lex_peek_at(p, 0)))
 			p->pos++;
