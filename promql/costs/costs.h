@@ -28,7 +28,7 @@ MUST_CHECK enum err_code costs_aggregate(struct work *work, const struct expr *e
 MUST_CHECK enum err_code costs_binary(struct work *work, const struct expr *e,
 	const struct value *v, const struct value *value, struct value *out, struct err *err);
 
-/* ---- cost_functions.c ---- */
+/* ---- functions.c ---- */
 
 /* Each by its row in functions.c; args are evaluated. */
 MUST_CHECK enum err_code costs_math(struct work *work, const struct expr *e,

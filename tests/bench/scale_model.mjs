@@ -383,5 +383,5 @@ export function plus(a, b, n = 1) {
 
 /* ---- a resize ---- */
 
-/** Targets that change hands when `from` shards become `to`: an (to - from)-th part of `to` (scrape/shard.c). */
+/** Targets that change hands when `from` shards become `to`: an (to - from)-th part of `to` (tsdb/cluster/assignment/assignment.h). */
 export const moved = (targets, from, to) => targets * Math.abs(to - from) / Math.max(from, to);
