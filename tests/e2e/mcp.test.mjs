@@ -93,7 +93,7 @@ test('the client for Python calls each tool, in each revision', async (t) => {
       { PYTHONPATH: join(tools, 'site') });
     assert.equal(said.version, version);
     assert.deepEqual(said.tools, NAMES);
-    const wants = [/\d+ +shop +memory 80, mutex 80, cpu 80\n/, /\d+\.\d\d% +main\.renderCart +work\.go:70\n/,
+    const wants = [/ - +shop +memory 80, mutex 80, cpu 80\n/, /\d+\.\d\d% +main\.renderCart +work\.go:70\n/,
       /main\.main > net\/http\.\(\*conn\)\.serve\n.*main\.\(\*shop\)\.search\n/, /where: work\.go:31\n/,
       /main\.scoreItems +changed \(\+\d/, /costs:\n/, /unexpected end of query/, /Selectors: /];
     said.answers.forEach((a, i) => {

@@ -199,6 +199,11 @@ void reply_cell_percent(struct reply *r, struct reply_table *t, double percent)
 			.number = round(percent * 1e4) / 1e4 });
 }
 
+void reply_cell_none(struct reply *r, struct reply_table *t)
+{
+	reply_cell_add(r, t, (struct reply_cell){ .text = STR("-"), .kind = REPLY_NONE });
+}
+
 void reply_cell_number(struct reply *r, struct reply_table *t, double value)
 {
 	struct buf b = { 0 };

@@ -32,7 +32,7 @@
 #define REPLY_TEXT_BYTES_MAX 512u /* of a cell or a fact */
 #define REPLY_COLUMNS_MAX 10u
 
-enum reply_kind { REPLY_TEXT, REPLY_WHOLE, REPLY_NUMBER };
+enum reply_kind { REPLY_TEXT, REPLY_WHOLE, REPLY_NUMBER, REPLY_NONE };
 
 struct reply_cell {
 	struct str text;
@@ -101,6 +101,8 @@ void reply_cell_indented(struct reply *r, struct reply_table *t, struct str text
 void reply_cell_amount(struct reply *r, struct reply_table *t, int64_t value, struct str unit);
 void reply_cell_percent(struct reply *r, struct reply_table *t, double percent);
 void reply_cell_whole(struct reply *r, struct reply_table *t, int64_t value);
+/* An amount that nobody knows, which is not 0: "-", and null. */
+void reply_cell_none(struct reply *r, struct reply_table *t);
 void reply_cell_number(struct reply *r, struct reply_table *t, double value);
 /* Of the row whose last cell was just added. */
 void reply_row_share(struct reply *r, struct reply_table *t, double percent);

@@ -202,6 +202,9 @@ static void reply_write_cell(struct json *j, const struct reply_cell *c)
 	case REPLY_NUMBER:
 		json_double(j, c->number);
 		break;
+	case REPLY_NONE:
+		json_null(j);
+		break;
 	}
 }
 

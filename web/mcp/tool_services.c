@@ -170,6 +170,19 @@ static int service_cmp(const void *pa, const void *pb)
 	return str_cmp(a->name, b->name);
 }
 
+static void service_tell_cost(
+	struct reply *r, struct reply_table *t, enum service_cost cost, double value)
+{
+	if (value < 0)
+		reply_cell_none(r, t);
+	else if (cost == SERVICE_CORES)
+		reply_cell_number(r, t, round(value / 1e6) / 1e3);
+	else if (cost == SERVICE_MEMORY)
+		reply_cell_amount(r, t, (int64_t)value, STR("bytes"));
+	else
+		reply_cell_whole(r, t, (int64_t)value);
+}
+
 static void service_tell(struct service_list *l)
 {
 	static const char *const columns[] = { "cores", "memory", "goroutines", "service", "profiles" };
@@ -179,11 +192,8 @@ static void service_tell(struct service_list *l)
 	for (size_t i = 0; i < l->n; i++) {
 		struct service *s = &l->v[i];
 
-		reply_cell_number(
-			r, t, s->cost[SERVICE_CORES] < 0 ? 0 : round(s->cost[SERVICE_CORES] / 1e6) / 1e3);
-		reply_cell_amount(
-			r, t, s->cost[SERVICE_MEMORY] < 0 ? 0 : (int64_t)s->cost[SERVICE_MEMORY], STR("bytes"));
-		reply_cell_whole(r, t, s->cost[SERVICE_TASKS] < 0 ? 0 : (int64_t)s->cost[SERVICE_TASKS]);
+		for (int cost = 0; cost < SERVICE_COSTS; cost++)
+			service_tell_cost(r, t, cost, s->cost[cost]);
 		reply_cell_text(r, t, s->name.len ? s->name : STR("(none)"));
 		reply_cell_text(r, t, buf_str(&s->kinds));
 		r->failed |= buf_failed(&s->kinds);

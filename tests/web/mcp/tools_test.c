@@ -59,7 +59,7 @@ TEST(services_are_listed_with_their_costs)
 		"by: __service__\n"
 		"services:\n"
 		"cores  memory  goroutines  service  profiles\n"
-		"0.012       0           9  demo  goroutine 3, cpu 6\n"
+		"0.012       -           9  demo  goroutine 3, cpu 6\n"
 		"next: top {\"profiles\":\"cpu{__service__=\\\"demo\\\"}\",\"window\":\"40s\","
 		"\"end\":\"2023-11-14T22:13:50Z\"} (its most expensive functions)\n"
 		"next: compare {\"profiles\":\"cpu{__service__=\\\"demo\\\"}\",\"window\":\"40s\","
