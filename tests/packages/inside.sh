@@ -6,23 +6,10 @@
 set -u
 old=$1 new=$2 data=$3 time=$4 expected=$5 rpm=$6
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
-passed=0 failed=0
 unit=/usr/lib/systemd/system/epimetheus.service
-log=/tmp/service.log
+log=/tmp/service.log printed=/tmp/printed
+. "$(dirname "$0")/cases.sh"
 
-ok() { # NAME COMMAND...: the command ends well
-	local name=$1
-	shift
-	if "$@" >/tmp/out 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL $name"
-		tail -n 30 /tmp/out
-	fi
-}
-not() { ! "$@"; }
-equal() { [ "$1" = "$2" ] || { printf 'got:\n%s\nwant:\n%s\n' "$1" "$2"; false; }; }
 of_unit() { sed -n "s/^$1=//p" "$unit"; }
 
 # All files of the machine but those that any package changes, with the contents of configuration.

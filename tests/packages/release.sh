@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../.." || exit 2
 tree=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
+printed=$work/printed
+. tests/packages/cases.sh
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null PATH=$work/bin:$PATH
 mkdir -p "$work/bin" "$work/repository"
 cat >"$work/bin/make" <<'FAKE'
@@ -19,18 +20,6 @@ FAKE
 chmod +x "$work/bin/make"
 export FAIL=$work/fail
 
-ok() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >"$work/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL $name"
-		cat "$work/log"
-	fi
-}
-equal() { [ "$1" = "$2" ] || { printf 'got:\n%s\nwant:\n%s\n' "$1" "$2"; false; }; }
 state() { git rev-parse HEAD; git tag; git status --porcelain; }
 refused() { # VERSION MESSAGE: and the repository is as before
 	local before out

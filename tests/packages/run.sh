@@ -6,22 +6,11 @@ set -u
 cd "$(dirname "$0")/../.." || exit 2
 build=$(realpath "${1:-build}")
 tests=$PWD/tests/packages
-passed=0 failed=0 skipped=0
 work=$(mktemp -d)
+printed=$work/printed
+. tests/packages/cases.sh
 trap 'rm -rf --one-file-system "$work"' EXIT
 
-ok() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >"$work/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL $name"
-		tail -n 40 "$work/log"
-	fi
-}
-not() { ! "$@"; }
 refused() { # MESSAGE COMMAND...: it fails and says why
 	local message=$1
 	shift
@@ -105,7 +94,7 @@ root=$(tests/packages/prepare.sh root) || { echo "FAIL no root can be made"; fai
 cp -a --reflink=auto "$root" "$work/root"
 mkdir "$work/root/packages" "$work/old"
 tar -xzf tests/e2e/versions/ffd0ec5b.tar.gz -C "$work/old"
-cp -r "$work/one" "$work/two" "$work/old/data" "$tests/inside.sh" "$work/root/packages/"
+cp -r "$work/one" "$work/two" "$work/old/data" "$tests"/{inside,cases}.sh "$work/root/packages/"
 node -e "const { answers } = JSON.parse(require('fs').readFileSync('$work/old/answers.json'));
 	console.log(answers['the whole of a job'].join('\\n'))" >"$work/root/packages/expected"
 at=$(node -p "JSON.parse(require('fs').readFileSync('$work/old/answers.json')).times.end")
