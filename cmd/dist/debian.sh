@@ -25,8 +25,7 @@ gzip -9n <web/book/changes/changes.md >"$doc/changelog.gz"
 install -D -m 644 cmd/dist/debian/lintian-overrides "$tree/usr/share/lintian/overrides/epimetheus"
 
 # What is linked statically, as sources: their licences ask for these, and whoever looks for a faulty library finds it here.
-mapfile -t packages < <(sed -nE 's/^\t\{ "(.*)", NULL.*//; s/^\t\{ "[^"]*", "([^"]+)".*/\1/p' base/self/libraries.c |
-	sed "s/^libstdc++-dev$/libstdc++-$(gcc -dumpversion)-dev/")
+mapfile -t packages < <(grep -o 'pkg:deb/[^@]*' "$doc/sbom.cdx.json" | sed 's|.*/||; s/%2B/+/g')
 # shellcheck disable=SC2016
 built_using=$(dpkg-query -W -f='${source:Package} (= ${source:Version})\n' "${packages[@]}" | sort -u | paste -sd, | sed 's/,/, /g')
 size=$(find "$tree" -type f -o -type l -printf 'x' | wc -c)
