@@ -113,7 +113,7 @@ static void outline_hide(struct outline *o, const struct chain *chain)
 	o->v[chain->parent].hidden += o->tree.nodes[chain->first].total[0];
 }
 
-/* Level by level. Whatever is not chosen is told by its parent's line. */
+/* Chooses lines level by level. The line of a caller tells how much of its calls is left out. */
 static enum err_code outline_choose(
 	struct outline *o, uint32_t top, size_t room, size_t *all_n, struct err *err)
 {
